@@ -7,6 +7,9 @@ import threading
 from collections.abc import Coroutine
 from typing import Any
 
+HANG_S = 120.0
+"""How long a test waits for what has to come: longer than any machine takes."""
+
 
 class FlakyLine:
     """Forwards connections to a port of this machine, in its own thread, until it is closed."""
@@ -17,6 +20,8 @@ class FlakyLine:
         self._pairs: list[_Pair] = []
         self._serving: set[asyncio.Task[None]] = set()
         self._down = False
+        self.lost_bytes = 0
+        """What connections have swallowed."""
         self._thread = threading.Thread(target=self._loop.run_forever, daemon=True)
         self._thread.start()
         self._server = self._do(asyncio.start_server(self._serve, "127.0.0.1", 0))
@@ -31,9 +36,9 @@ class FlakyLine:
         for pair in self._pairs:
             pair.swallows = True
 
-    def set_down(self, down: bool) -> None:
-        """Down: every connection is reset, and none can be made."""
-        self._do(self._set_down(down))
+    def set_down(self, down: bool, server_learns: bool = True) -> None:
+        """Down: every connection is reset, for the server too where it is to learn it, and none can be made."""
+        self._do(self._set_down(down, server_learns))
 
     def lead_to(self, port: int) -> None:
         """Forward connections that are made from now on to another port."""
@@ -48,7 +53,7 @@ class FlakyLine:
 
     def _do(self, work: Coroutine[Any, Any, Any], wait: bool = True) -> Any:
         future = asyncio.run_coroutine_threadsafe(work, self._loop)
-        return future.result(20) if wait else None
+        return future.result(HANG_S) if wait else None
 
     async def _cut(self, hole_ms: int, down_ms: int, server_learns: bool) -> None:
         hit = [*self._pairs]
@@ -61,10 +66,10 @@ class FlakyLine:
         await asyncio.sleep(down_ms / 1000)
         self._down = False
 
-    async def _set_down(self, down: bool) -> None:
+    async def _set_down(self, down: bool, server_learns: bool) -> None:
         self._down = down
         for pair in [*self._pairs] if down else []:
-            pair.reset(server_learns=True)
+            pair.reset(server_learns)
 
     async def _close(self) -> None:
         self._server.close()
@@ -90,7 +95,7 @@ class FlakyLine:
         except OSError:
             _reset(writer)
             return
-        pair = _Pair(writer, to_server[1])
+        pair = _Pair(writer, to_server[1], self)
         self._pairs.append(pair)
         await asyncio.gather(pair.pump(reader, to_server[1]), pair.pump(to_server[0], writer))
         pair.reset(server_learns=True)
@@ -100,7 +105,8 @@ class FlakyLine:
 class _Pair:
     """A connection of the page, and its connection to the server."""
 
-    def __init__(self, page: asyncio.StreamWriter, server: asyncio.StreamWriter) -> None:
+    def __init__(self, page: asyncio.StreamWriter, server: asyncio.StreamWriter, line: FlakyLine) -> None:
+        self._line = line
         self._page = page
         self._server = server
         self.swallows = False
@@ -108,7 +114,9 @@ class _Pair:
     async def pump(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:
             while data := await reader.read(65_536):
-                if not self.swallows:
+                if self.swallows:
+                    self._line.lost_bytes += len(data)
+                else:
                     writer.write(data)
                     await writer.drain()
             if not self.swallows:

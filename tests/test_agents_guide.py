@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import ast
 import asyncio
-import inspect
 import json
 import re
 from collections.abc import AsyncIterator
@@ -22,51 +20,24 @@ from realtime.model.local import LocalRealtimeModel
 from realtime.model.local import model as local_model
 from realtime.model.local.engine import SpeechEngine
 from realtime.room import ChatRoom
+from tests.guides import HANG_S, ROOT, blocks, page, run, section
 from tests.model.chat.scripts import PROVIDERS, Call, Script
-from tests.model.local.chat_endpoint import PATIENCE_S, ChatEndpoint, Hold, chat_endpoint
+from tests.model.local.chat_endpoint import ChatEndpoint, Hold, chat_endpoint
 from tests.model.local.stand_ins import stand_in_parts
 
-ROOT = Path(__file__).resolve().parent.parent
-GUIDE = (ROOT / "docs" / "agents.md").read_text(encoding="utf-8")
-THINKING = [
-    "An agent in 15 lines",
-    "Hooks of a thinking agent",
-    "An agent that reasons and acts",
-    "Structured output",
-    "Memory and compression",
-    "State and sessions",
-    "Chat models",
-]
+GUIDE = page("agents.md")
+THINKING = ["An agent in 15 lines", "Hooks of a thinking agent", "An agent that reasons and acts", "Structured output"]
+THINKING += ["Memory and compression", "State and sessions", "Chat models"]
 TALKING = ["With the embedded voice", "In a room"]
 OPENAI = PROVIDERS["openai"]
-SUMMARY = {
-    "task_overview": "Ann likes long novels.",
-    "current_state": "-",
-    "important_discoveries": "-",
-    "next_steps": "-",
-    "context_to_preserve": "-",
-}
+SUMMARY = {"task_overview": "Ann likes long novels.", "current_state": "-", "important_discoveries": "-"}
+SUMMARY |= {"next_steps": "-", "context_to_preserve": "-"}
+ORDER = Call("call_1", "order_status", ('{"order_id": 7}',))
 
 
-def section(heading: str) -> str:
-    """The part of the guide under a heading of the second level."""
-    found = re.search(rf"^## {re.escape(heading)}\n(.*?)(?=^## |\Z)", GUIDE, re.DOTALL | re.MULTILINE)
-    assert found is not None
-    return found[1]
-
-
-def blocks_of(heading: str) -> list[str]:
-    return re.findall(r"^```python\n(.*?)^```", section(heading), re.M | re.S)
-
-
-async def run(headings: list[str], names: dict[str, Any]) -> None:
-    """Execute the blocks of these sections, one after the other."""
-    for heading in headings:
-        for number, block in enumerate(blocks_of(heading)):
-            code = compile(block, f"{heading}, block {number}", "exec", flags=ast.PyCF_ALLOW_TOP_LEVEL_AWAIT)
-            made = eval(code, names)
-            if inspect.isawaitable(made):
-                await made
+def printed(headings: list[str]) -> list[str]:
+    """The blocks of these sections."""
+    return [block for heading in headings for block in blocks(section(GUIDE, heading))]
 
 
 @pytest.fixture
@@ -90,58 +61,14 @@ async def endpoint(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[ChatEndpoin
 
 def answers(endpoint: ChatEndpoint) -> None:
     """What the chat model says to the guide, in order."""
-    order = json.dumps({"title": "Emma", "copies": 2})
-    asked = (
-        Call("call_1", "order_status", ('{"order_id": 7}',)),
-        Call("call_2", "opening_hours", ('{"day": "Sunday"}',)),
-    )
-    for script in (
-        Script(words=("Let me see.",), calls=asked),
-        Script(words=("It is on its way. ", "We are closed then.")),
-    ):
-        endpoint.will(*OPENAI.frames(script))
+    hours = Call("call_2", "opening_hours", ('{"day": "Sunday"}',))
+    filled = Call("call_3", "generate_response", (json.dumps({"title": "Emma", "copies": 2}),))
+    endpoint.will(*OPENAI.frames(Script(words=("Let me see.",), calls=(ORDER, hours))))
+    endpoint.will(*OPENAI.frames(Script(words=("It is on its way. ", "We are closed then."))))
     endpoint.will(*OPENAI.frames(Script(words=("We have Emma, ",), is_cut=True)), Hold())
-    for script in (
-        Script(words=("Two copies of Emma.",), calls=(Call("call_3", "generate_response", (order,)),)),
-        Script(words=(json.dumps(SUMMARY),)),
-        Script(words=("Middlemarch.",)),
-    ):
-        endpoint.will(*OPENAI.frames(script))
-
-
-async def test_the_code_on_thinking_agents_runs(
-    endpoint: ChatEndpoint, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    answers(endpoint)
-    names: dict[str, Any] = {"__name__": "guide"}
-    await run(THINKING, names)
-    assert len(endpoint.asked) == 6
-    async with asyncio.timeout(5):
-        await endpoint.asked[2].left.wait()
-    assert (tmp_path / "sessions" / "ann.json").exists()
-    assert "We are closed then." in capsys.readouterr().out
-
-
-def test_the_first_agent_has_15_lines() -> None:
-    (block,) = blocks_of("An agent in 15 lines")
-    assert len([line for line in block.splitlines() if line]) == 15
-
-
-@pytest.fixture
-async def talking(
-    endpoint: ChatEndpoint, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> AsyncIterator[dict[str, Any]]:
-    """The names of the guide up to the room; the embedded model has stand-ins of its speech parts."""
-    monkeypatch.chdir(tmp_path)
-    engine = SpeechEngine(lambda progress: stand_in_parts())
-    monkeypatch.setattr(local_model, "shared_engine", lambda whisper_dir: engine)
-    answers(endpoint)
-    names: dict[str, Any] = {"__name__": "guide"}
-    await run([*THINKING, *TALKING], names)
-    endpoint.asked.clear()
-    yield names
-    engine.close()
+    endpoint.will(*OPENAI.frames(Script(words=("Two copies of Emma.",), calls=(filled,))))
+    endpoint.will(*OPENAI.frames(Script(words=(json.dumps(SUMMARY),))))
+    endpoint.will(*OPENAI.frames(Script(words=("Middlemarch.",))))
 
 
 async def said_by(call: RealtimeAgent | ChatRoom, text: str) -> tuple[str, str]:
@@ -150,7 +77,7 @@ async def said_by(call: RealtimeAgent | ChatRoom, text: str) -> tuple[str, str]:
     await call.start(out)
     await call.handle_input(ClientEvents.ClientTextAppendEvent(session_id="s", text=text))
     try:
-        async with asyncio.timeout(PATIENCE_S):
+        async with asyncio.timeout(HANG_S):
             while not isinstance(event := await out.get(), s.AgentResponseAudioTranscriptDoneEvent):
                 pass
     finally:
@@ -158,48 +85,57 @@ async def said_by(call: RealtimeAgent | ChatRoom, text: str) -> tuple[str, str]:
     return event.agent_name, event.transcript
 
 
-async def test_the_voice_of_the_guide_uses_its_tools_and_speaks(
-    talking: dict[str, Any], endpoint: ChatEndpoint
+async def test_the_code_of_the_guide_runs_and_its_agents_talk(
+    endpoint: ChatEndpoint, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    endpoint.will(*OPENAI.frames(Script(calls=(Call("call_1", "order_status", ('{"order_id": 7}',)),))))
+    """The embedded model has stand-ins of its speech parts."""
+    monkeypatch.chdir(tmp_path)
+    answers(endpoint)
+    guide = await run(printed(THINKING))
+    assert len(endpoint.asked) == 6
+    async with asyncio.timeout(HANG_S):
+        await endpoint.asked[2].left.wait()
+    assert (tmp_path / "sessions" / "ann.json").exists()
+    assert "We are closed then." in capsys.readouterr().out
+
+    engine = SpeechEngine(lambda progress: stand_in_parts())
+    monkeypatch.setattr(local_model, "shared_engine", lambda whisper_dir: engine)
+    await run(printed(TALKING), guide)
+    endpoint.asked.clear()
+    endpoint.will(*OPENAI.frames(Script(calls=(ORDER,))))
     endpoint.will(*OPENAI.frames(Script(words=("It is on its way.",))))
-    assert await said_by(talking["make_voice"](), "Where is order 7?") == ("Friday", "It is on its way.")
+    assert await said_by(guide["make_voice"](), "Where is order 7?") == ("Friday", "It is on its way.")
     assert "Order 7 is on its way." in json.dumps(endpoint.asked[1].body)
 
+    endpoint.will(*OPENAI.frames(Script(words=("Good morning.",))))
+    assert await said_by(guide["office"](), "Good morning!") == ("Friday", "Good morning.")
+    endpoint.will(*OPENAI.frames(Script(words=("Here I am.",))))
+    assert await said_by(guide["office"](), "Saturday, are you there?") == ("Saturday", "Here I am.")
 
-async def test_each_call_may_have_an_agent_of_its_own(talking: dict[str, Any], endpoint: ChatEndpoint) -> None:
-    model = LocalRealtimeModel(language_model=talking["make_friday"])
+    endpoint.asked.clear()
+    model = LocalRealtimeModel(language_model=guide["make_friday"])
     for words in ("Hello, Ann.", "Hello, Ben."):
         endpoint.will(*OPENAI.frames(Script(words=(words,))))
         assert await said_by(RealtimeAgent("Friday", "", model), "Hello!") == ("Friday", words)
-    assert [len(asked.said) for asked in endpoint.asked] == [2, 2]
+    assert [len(asked.said) for asked in endpoint.asked] == [2, 2], "each call has an agent of its own"
+    engine.close()
 
 
-async def test_in_the_room_of_the_guide_one_talks_and_one_answers_by_name(
-    talking: dict[str, Any], endpoint: ChatEndpoint
-) -> None:
-    endpoint.will(*OPENAI.frames(Script(words=("Good morning.",))))
-    assert await said_by(talking["office"](), "Good morning!") == ("Friday", "Good morning.")
-    endpoint.will(*OPENAI.frames(Script(words=("Here I am.",))))
-    assert await said_by(talking["office"](), "Saturday, are you there?") == ("Saturday", "Here I am.")
+def test_the_first_agent_has_15_lines() -> None:
+    (block,) = printed(THINKING[:1])
+    assert len([line for line in block.splitlines() if line]) == 15
 
 
 def test_every_family_is_in_the_table() -> None:
-    rows = [line for line in section("Chat models").splitlines() if line.startswith("|")][2:]
-    assert len(rows) == len(FAMILIES)
+    rows = [line for line in section(GUIDE, "Chat models").splitlines() if line.startswith("|")][2:]
     for family, row in zip(FAMILIES.values(), rows, strict=True):
-        for name in (
-            family.model().__name__,
-            family.formatter().__name__,
-            f"{family.name}:NAME",
-            *family.key_variables,
-        ):
-            assert f"`{name}`" in row
+        names = (family.model().__name__, family.formatter().__name__, f"{family.name}:NAME", *family.key_variables)
+        assert [name for name in names if f"`{name}`" not in row] == []
 
 
 def test_the_code_of_every_section_is_run_by_a_test() -> None:
     """By this one, or by one that names its heading."""
     others = [path.read_text("utf-8") for path in (ROOT / "tests").rglob("test_*guide.py") if path != Path(__file__)]
-    headings = [heading for heading in re.findall(r"^## (.*)$", GUIDE, re.M) if blocks_of(heading)]
+    headings = [heading for heading in re.findall(r"^## (.*)$", GUIDE, re.M) if printed([heading])]
     for heading in headings:
         assert heading in [*THINKING, *TALKING] or any(heading in text for text in others)

@@ -47,6 +47,19 @@ def load(name: str) -> ModuleType:
     return module
 
 
+@pytest.mark.parametrize(
+    ("most_lines", "names"),
+    [
+        (30, ("my_agent", "openai_voice", "gemini_voice", "dashscope_voice")),
+        (40, ("background_delegate", "greeting", "hand_over", "react_by_voice", "room", "room_with_thinking_agent")),
+        (50, ("mcp_by_voice",)),
+    ],
+)
+def test_the_examples_are_short(most_lines: int, names: tuple[str, ...]) -> None:
+    lengths = {name: len((EXAMPLES / f"{name}.py").read_text(encoding="utf-8").splitlines()) for name in names}
+    assert {name: length for name, length in lengths.items() if length > most_lines} == {}
+
+
 @pytest.fixture
 def to_the_emulator(monkeypatch: pytest.MonkeyPatch) -> Point:
     """Point the examples, which name no address, to an emulated provider."""
@@ -170,15 +183,6 @@ async def test_an_agent_works_behind_a_voice_that_talks_on(
         await chat.client.close()
 
 
-def test_the_examples_are_short() -> None:
-    assert len((EXAMPLES / "background_delegate.py").read_text(encoding="utf-8").splitlines()) <= 40
-    lines = (EXAMPLES / "my_agent.py").read_text(encoding="utf-8").splitlines()
-    assert len(lines) <= 30
-
-
-# -- the quickstart ----------------------------------------------------------------------------------------------------
-
-
 def quickstart_block(containing: str) -> str:
     """The Python block of docs/quickstart.md with this text."""
     blocks = QUICKSTART.read_text(encoding="utf-8").split("```python\n")[1:]
@@ -191,18 +195,20 @@ def test_the_quickstart_prints_the_example() -> None:
     assert [line for line in lines if line not in example] == []
 
 
-async def test_the_client_of_the_quickstart_gets_an_answer(capsys: pytest.CaptureFixture[str]) -> None:
-    def make_agent() -> RealtimeAgent:
-        return RealtimeAgent(
-            "Robin", "", ScriptedModel([Expect(ItemCreate), Expect(ResponseCreate), Write("I am Robin.")])
-        )
-
-    async with serving(make_agent) as place:
-        code = quickstart_block("websockets.sync.client").replace(
-            "ws://127.0.0.1:8000", place.url.replace("http", "ws")
-        )
+async def printed_by_the_client(
+    capsys: pytest.CaptureFixture[str], script: list[Step], toolkit: Toolkit | None = None
+) -> list[str]:
+    """What the client of the quickstart prints in a call with this model."""
+    agent = RealtimeAgent("Robin", "", ScriptedModel(script), toolkit=toolkit)
+    async with serving(lambda: agent) as place:
+        code = quickstart_block("websockets.sync.client")
+        code = code.replace("ws://127.0.0.1:8000", place.url.replace("http", "ws"))
         await asyncio.to_thread(exec, code, {})
-    lines = capsys.readouterr().out.splitlines()
+    return capsys.readouterr().out.splitlines()
+
+
+async def test_the_client_of_the_quickstart_gets_an_answer(capsys: pytest.CaptureFixture[str]) -> None:
+    lines = await printed_by_the_client(capsys, [Expect(ItemCreate), Expect(ResponseCreate), Write("I am Robin.")])
     assert lines[-1].strip() == "agent_response_done"
     assert any(line.startswith("agent_response_text_delta ") and line.split()[1:] for line in lines)
 
@@ -210,22 +216,13 @@ async def test_the_client_of_the_quickstart_gets_an_answer(capsys: pytest.Captur
 async def test_the_client_of_the_quickstart_waits_for_the_answer_behind_a_tool(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    script: list[Step] = [Expect(ItemCreate), Expect(ResponseCreate), CallTools((("find_order", {}),))]
-    script += [Expect(ToolResult), Expect(ResponseCreate), Write("It was shipped.")]
-
     def find_order() -> str:
         """Look it up."""
         return "shipped"
 
-    def make_agent() -> RealtimeAgent:
-        return RealtimeAgent("Robin", "", ScriptedModel(script), toolkit=Toolkit([find_order]))
-
-    async with serving(make_agent) as place:
-        code = quickstart_block("websockets.sync.client").replace(
-            "ws://127.0.0.1:8000", place.url.replace("http", "ws")
-        )
-        await asyncio.to_thread(exec, code, {})
-    lines = [line.split()[0] for line in capsys.readouterr().out.splitlines()]
+    script: list[Step] = [Expect(ItemCreate), Expect(ResponseCreate), CallTools((("find_order", {}),))]
+    script += [Expect(ToolResult), Expect(ResponseCreate), Write("It was shipped.")]
+    lines = [line.split()[0] for line in await printed_by_the_client(capsys, script, Toolkit([find_order]))]
     assert "agent_response_text_delta" in lines[lines.index("agent_response_tool_result") :]
 
 
@@ -252,62 +249,50 @@ async def test_the_documented_reconstruction_loop_runs(capsys: pytest.CaptureFix
     assert "Friday said: Hello! Nice to meet you." in capsys.readouterr().out
 
 
-async def test_an_agent_greets_says_more_and_ends_the_call(capsys: pytest.CaptureFixture[str]) -> None:
+async def test_an_agent_greets_says_more_and_ends_the_call_or_hands_it_over(capsys: pytest.CaptureFixture[str]) -> None:
     await load("greeting").main()
     printed = capsys.readouterr().out.splitlines()
     assert printed[0] == "agent_ready"
     assert printed.count("agent_response_done") == 2
     assert printed[-2:] == ["played: Good morning! How can I help?", "agent_ended"]
-    assert len((EXAMPLES / "greeting.py").read_text(encoding="utf-8").splitlines()) <= 40
-
-
-async def test_a_call_is_handed_over(capsys: pytest.CaptureFixture[str]) -> None:
     await load("hand_over").main()
-    assert capsys.readouterr().out.splitlines() == [
-        "Ann: I hand you over to Ben.",
-        "Ann -> Ben",
-        "Ben: Which invoice is wrong?",
-    ]
-    assert len((EXAMPLES / "hand_over.py").read_text(encoding="utf-8").splitlines()) <= 40
+    handed_over = ["Ann: I hand you over to Ben.", "Ann -> Ben", "Ben: Which invoice is wrong?"]
+    assert capsys.readouterr().out.splitlines() == handed_over
 
 
-@pytest.mark.parametrize(
-    ("agrees", "said"), [(True, "Order 42 is cancelled."), (False, "the user refused")], ids=["allowed", "refused"]
-)
-async def test_a_tool_asks_first(agrees: bool, said: str, capsys: pytest.CaptureFixture[str]) -> None:
-    questions: list[str] = []
+async def test_a_tool_asks_first(capsys: pytest.CaptureFixture[str]) -> None:
+    for agrees, said in ((True, "Order 42 is cancelled."), (False, "the user refused")):
+        questions: list[str] = []
 
-    def answer(question: str) -> bool:
-        questions.append(question)
-        return agrees
+        def answer(question: str, questions: list[str] = questions, agrees: bool = agrees) -> bool:
+            questions.append(question)
+            return agrees
 
-    reply = await load("ask_first").main(answer)
-    assert questions == ['May cancel_order run with {"number": 42}?']
-    assert reply.get_text_content() == said
-    assert f"Friday said: {said}" in capsys.readouterr().out
+        reply = await load("ask_first").main(answer)
+        assert questions == ['May cancel_order run with {"number": 42}?']
+        assert reply.get_text_content() == said
+        assert f"Friday said: {said}" in capsys.readouterr().out
 
 
-async def test_a_room_asks_aloud_and_the_human_whose_turn_led_to_it_answers(capsys: pytest.CaptureFixture[str]) -> None:
-    module = load("room_books_aloud")
-    (receipt,) = await module.main()
-    assert module.booked == [(4, "Friday")]
-    assert (receipt["answer"], receipt["answered_by"], receipt["participant"]) == ("yes", "voice", "Ann")
-    told = capsys.readouterr().out.splitlines()
-    assert told.count("Robin: Shall I book a table for four people on Friday?") == 1
-    assert told[-1] == "receipt: yes by Ann, then success"
-
-
-async def test_a_booking_is_asked_for_aloud_and_its_number_changes(capsys: pytest.CaptureFixture[str]) -> None:
+async def test_a_booking_is_asked_for_aloud_in_a_call_and_in_a_room(capsys: pytest.CaptureFixture[str]) -> None:
     module = load("book_aloud")
     (receipt,) = await module.main()
     assert module.booked == [(4, "Friday")]
     assert (receipt["answer"], receipt["answered_by"], receipt["done"]) == ("yes", "voice", "success")
     assert (receipt["heard_whole"], receipt["words"]) == (True, "Yes.")
     told = capsys.readouterr().out.splitlines()
-    assert told[0] == "waiting: Shall I book a table for six people on Friday?"
-    assert told[1] == "asking: Shall I book a table for six people on Friday?"
-    assert "changed: Shall I book a table for four people on Friday?" in told
+    six, four = (f"Shall I book a table for {number} people on Friday?" for number in ("six", "four"))
+    assert told[:2] == [f"waiting: {six}", f"asking: {six}"]
+    assert f"changed: {four}" in told
     assert told[-1] == "agent: A table for 4 on Friday is booked."
+
+    module = load("room_books_aloud")
+    (receipt,) = await module.main()
+    assert module.booked == [(4, "Friday")]
+    assert (receipt["answer"], receipt["answered_by"], receipt["participant"]) == ("yes", "voice", "Ann")
+    told = capsys.readouterr().out.splitlines()
+    assert told.count(f"Robin: {four}") == 1
+    assert told[-1] == "receipt: yes by Ann, then success"
 
 
 async def test_a_rule_is_accepted_with_an_answer(capsys: pytest.CaptureFixture[str]) -> None:
@@ -324,10 +309,8 @@ async def test_a_rule_is_accepted_with_an_answer(capsys: pytest.CaptureFixture[s
 async def test_a_claim_is_checked(capsys: pytest.CaptureFixture[str]) -> None:
     reply = await load("checked_claim").main()
     assert [result.output_text() for result in reply.get_content_blocks("tool_result")] == ["A table for 6, at eight."]
-    assert capsys.readouterr().out.splitlines() == [
-        "withheld: I've reserved your table for six.",
-        "heard: Now it's booked: a table for six, at eight.",
-    ]
+    expected = ["withheld: I've reserved your table for six.", "heard: Now it's booked: a table for six, at eight."]
+    assert capsys.readouterr().out.splitlines() == expected
 
 
 async def test_a_call_is_followed_over_http(capsys: pytest.CaptureFixture[str]) -> None:
@@ -379,7 +362,6 @@ async def test_a_thinking_agent_is_spoken_to(monkeypatch: pytest.MonkeyPatch) ->
     assert first.said[0][1].startswith("You work in a shop")
     assert [role for role, _ in second.said] == ["system", "user", "assistant", "tool"]
     engine.close()
-    assert len((EXAMPLES / "react_by_voice.py").read_text(encoding="utf-8").splitlines()) <= 40
 
 
 class TestRoom:
@@ -411,13 +393,5 @@ class TestRoom:
         pytest.importorskip("hibari", reason="the speech models are not installed: pip install '.[local]'")
         answer = await load("mcp_by_voice").main()
         assert answer == "On Friday the shop is open from ten to six."
-        assert capsys.readouterr().out.splitlines() == [
-            "user: What are the opening hours on Friday?",
-            f"tool: {answer}",
-            f"Robin: {answer}",
-        ]
-        assert len((EXAMPLES / "mcp_by_voice.py").read_text(encoding="utf-8").splitlines()) <= 50
-
-    @pytest.mark.parametrize("name", ["room", "room_with_thinking_agent"])
-    def test_it_is_short(self, name: str) -> None:
-        assert len((EXAMPLES / f"{name}.py").read_text(encoding="utf-8").splitlines()) <= 40
+        expected = ["user: What are the opening hours on Friday?", f"tool: {answer}", f"Robin: {answer}"]
+        assert capsys.readouterr().out.splitlines() == expected

@@ -51,8 +51,6 @@ ANSWERS: tuple[Step, ...] = (
     Speak("It was shipped this morning.", 0.4),
 )
 
-every_provider = pytest.mark.parametrize("provider", PROVIDERS)
-
 
 async def run(provider: str, url: str) -> tuple[int | None, str, str]:
     """The example's exit code and what it printed, on its two outputs."""
@@ -62,7 +60,7 @@ async def run(provider: str, url: str) -> tuple[int | None, str, str]:
     pipe = asyncio.subprocess.PIPE
     process = await asyncio.create_subprocess_exec(*program, env=environment, stdout=pipe, stderr=pipe)
     try:
-        async with asyncio.timeout(60):
+        async with asyncio.timeout(120):
             out, err = await process.communicate()
     finally:
         if process.returncode is None:
@@ -71,7 +69,7 @@ async def run(provider: str, url: str) -> tuple[int | None, str, str]:
     return process.returncode, out.decode(), err.decode()
 
 
-@every_provider
+@pytest.mark.parametrize("provider", PROVIDERS)
 async def test_the_example_of_a_provider_hears_uses_its_tool_and_answers(provider: str) -> None:
     script = (*(IS_TOLD if provider == "gemini" else HEARS), *ANSWERS)
     model = ScriptedModel(script, profile=PROFILE, strict=False)
@@ -82,9 +80,3 @@ async def test_the_example_of_a_provider_hears_uses_its_tool_and_answers(provide
     assert "agent_response_tool_result" in out.splitlines()
     model.assert_finished()
     assert model.connections[-1].settings.instructions == "You sell books."
-
-
-@every_provider
-def test_the_example_of_a_provider_is_short(provider: str) -> None:
-    lines = (ROOT / "examples" / f"{provider}_voice.py").read_text(encoding="utf-8").splitlines()
-    assert len(lines) <= 30

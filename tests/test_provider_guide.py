@@ -22,20 +22,14 @@ from realtime.server.load import load_make_agent
 from realtime.testing import clock
 from realtime.testing.cassettes.record import RecordingModel
 from realtime.testing.cassettes.replay import recorded_model
+from tests.guides import ROOT, blocks, page
 from tests.model.grammar import check_grammar
 from tests.model.providers import OPENAI, Talk
 from tests.testing.cassettes import run as run_session
 from tests.testing.cassettes import text, timeless
 
-ROOT = Path(__file__).resolve().parent.parent
-PAGES = ("add-a-provider.md", "provider-without-ids.md")
-GUIDE = "\n".join((ROOT / "docs" / page).read_text(encoding="utf-8") for page in PAGES)
-BLOCKS = {
-    block.partition("\n")[0].removeprefix("# "): block
-    for block in re.findall(r"^```python\n(.*?)^```$", GUIDE, re.MULTILINE | re.DOTALL)
-}
-
-
+GUIDE = page("add-a-provider.md") + "\n" + page("provider-without-ids.md")
+BLOCKS = {block.partition("\n")[0].removeprefix("# "): block for block in blocks(GUIDE)}
 WITH_TOY = """
 from realtime.model.services import SERVICES
 from tests.model import providers
@@ -78,21 +72,12 @@ def test_the_tests_of_the_guide_pass(project: Path) -> None:
     assert (code, f"{printed} passed" in said) == (0, True), said
 
 
+@pytest.mark.night
 def test_its_fake_passes_what_holds_for_every_provider(project: Path) -> None:
     (project / "with_toy.py").write_text(WITH_TOY, encoding="utf-8")
     checks = [str(ROOT / "tests" / "model" / name) for name in ("test_any_provider.py", "test_bad_providers.py")]
-    options = [
-        "-p",
-        "with_toy",
-        "-p",
-        "no:cacheprovider",
-        "-n",
-        "0",
-        "--rootdir",
-        str(ROOT),
-        "-c",
-        f"{ROOT}/pyproject.toml",
-    ]
+    options = ["-p", "with_toy", "-p", "no:cacheprovider", "-n", "0"]
+    options += ["--rootdir", str(ROOT), "-c", f"{ROOT}/pyproject.toml"]
     code, said = run(project, "pytest", "-q", *options, "-k", "toy", *checks)
     assert (code, " passed" in said) == (0, True), said
 
@@ -149,7 +134,6 @@ def test_its_ids_for_a_protocol_without_them_keep_the_order_of_events(modules: d
 
 
 def test_every_printed_file_is_named_and_every_command_runs_one() -> None:
-    commands = re.findall(r"^```sh\n(.*?)^```$", GUIDE, re.MULTILINE | re.DOTALL)
-    run_by = {name for command in commands for name in re.findall(r"\w+\.py", command)}
+    run_by = {name for command in blocks(GUIDE, "sh") for name in re.findall(r"\w+\.py", command)}
     assert run_by == {"service.py", "agent.py", "test_codec.py", "test_call.py"}
     assert set(BLOCKS) == run_by | {"toy.py", "toy_fake.py", "turns.py"}

@@ -18,41 +18,28 @@ import soundfile
 from websockets.asyncio.client import connect
 
 from realtime.model.services import SERVICES
+from tests.guides import HANG_S, ROOT, blocks, page
 from tests.server.harness import Client, audio_append, create
-from tests.volumes import sampled
 
-ROOT = Path(__file__).resolve().parent.parent
-GUIDE = (ROOT / "docs" / "testing.md").read_text(encoding="utf-8")
+GUIDE = page("testing.md")
 AUDIO = ROOT / "fixtures" / "audio"
 PAUSE_MS = 7_000
 """Where the speaker of `trip_pauses.flac` thinks, for 1 s."""
 LONGER_MS = 300
 """So much longer that the end of the turn cannot be undone, however slow this machine is."""
 FRAME = 1_280
-REFERENCE = (
-    "test_clock.py",
-    "test_models.py",
-    "test_tools.py",
-    "test_own_check.py",
-    "test_time.py",
-    "test_room.py",
-    "test_sweep.py",
-)
+REFERENCE = ("test_clock.py", "test_models.py", "test_tools.py", "test_own_check.py", "test_time.py")
+REFERENCE += ("test_room.py", "test_sweep.py")
 SECRETS = {name for service in SERVICES.values() for name in (*service.key_variables, service.base_url_variable)}
 
 
-def blocks(kind: str) -> list[str]:
-    """The blocks of the guide in this language."""
-    return re.findall(rf"^```{kind}\n(.*?)^```$", GUIDE, re.MULTILINE | re.DOTALL)
-
-
 def python_file(name: str) -> str:
-    return next(block for block in blocks("python") if block.startswith(f"# {name}\n"))
+    return next(block for block in blocks(GUIDE, "python") if block.startswith(f"# {name}\n"))
 
 
 def command(beginning: str) -> list[str]:
     """The words of the printed command that begins so."""
-    lines = [line for block in blocks("sh") for line in block.splitlines()]
+    lines = [line for block in blocks(GUIDE, "sh") for line in block.splitlines()]
     return shlex.split(next(line for line in lines if line.startswith(beginning)), comments=True)
 
 
@@ -90,7 +77,7 @@ async def served(words: list[str], folder: Path) -> AsyncIterator[str]:
     assert process.stdout is not None
     try:
         line = b""
-        async with asyncio.timeout(60):
+        async with asyncio.timeout(HANG_S):
             while not line.startswith(b"http://"):
                 line = await process.stdout.readline()
                 assert line, "the server ended"
@@ -126,7 +113,7 @@ def hesitating_caller() -> bytes:
     return np.concatenate([samples[: 16 * PAUSE_MS], silence, samples[16 * PAUSE_MS :], after]).tobytes()
 
 
-@pytest.mark.long
+@pytest.mark.night
 async def test_a_bad_call_becomes_a_red_test_then_a_green_one(tmp_path: Path) -> None:
     pytest.importorskip("hibari", reason="the embedded model is not installed")
     (tmp_path / "support.py").write_text(python_file("support.py"), encoding="utf-8")
@@ -142,7 +129,7 @@ async def test_a_bad_call_becomes_a_red_test_then_a_green_one(tmp_path: Path) ->
     assert (code, finding in said, finding in GUIDE) == (1, True, True), said
     assert re.search(r">\s+\d+\.\d+ s +user +voice begins, turn 2", said)
 
-    (fix,) = blocks("diff")
+    (fix,) = blocks(GUIDE, "diff")
     before, after = (next(line[1:] for line in fix.splitlines() if line.startswith(sign)) for sign in "-+")
     support = python_file("support.py")
     assert support.count(before) == 1
@@ -155,12 +142,12 @@ async def test_a_bad_call_becomes_a_red_test_then_a_green_one(tmp_path: Path) ->
 def project(tmp_path: Path) -> Path:
     """A folder with all files of the guide."""
     pytest.importorskip("hibari", reason="the embedded model is not installed")
-    for block in blocks("python"):
+    for block in blocks(GUIDE, "python"):
         name = block.partition("\n")[0].removeprefix("# ")
         (tmp_path / name).write_text(block, encoding="utf-8")
     case = tmp_path / "fixtures" / "calls" / "clock"
     case.mkdir(parents=True)
-    (text,) = blocks("json")
+    (text,) = blocks(GUIDE, "json")
     (case / "case.json").write_text(text, encoding="utf-8")
     copied = re.findall(r"^cp (\S+) (\S+)$", GUIDE, re.MULTILINE)
     assert len(copied) == 2
@@ -169,16 +156,24 @@ def project(tmp_path: Path) -> Path:
     return tmp_path
 
 
-@pytest.mark.long
-def test_every_test_of_the_reference_passes(project: Path) -> None:
-    """By day half of its files."""
-    chosen = sampled(REFERENCE, 0.5)
-    printed = sum(python_file(name).count("async def test_") for name in chosen)
-    code, said = run(["pytest", "-q", *chosen], project)
+def check_reference(project: Path, *names: str) -> None:
+    """Run these files of the guide, whose tests all pass."""
+    printed = sum(python_file(name).count("async def test_") for name in names)
+    code, said = run(["pytest", "-q", *names], project)
     assert (code, f"\n{printed} passed" in said) == (0, True), said
 
 
 @pytest.mark.long
+def test_the_first_test_of_the_reference_passes(project: Path) -> None:
+    check_reference(project, REFERENCE[0])
+
+
+@pytest.mark.night
+def test_every_test_of_the_reference_passes(project: Path) -> None:
+    check_reference(project, *REFERENCE)
+
+
+@pytest.mark.night
 def test_the_printed_report_and_replay_are_made(project: Path) -> None:
     code, said = run(command("pytest --voice-report"), project)
     assert code == 0, said
@@ -188,7 +183,7 @@ def test_the_printed_report_and_replay_are_made(project: Path) -> None:
     assert (code, events[0], events[-1]) == (0, "server_session_created", "server_session_ended")
 
 
-@pytest.mark.long
+@pytest.mark.night
 async def test_a_session_is_recorded_once_and_replayed_without_a_provider(project: Path) -> None:
     """The provider is this server's own OpenAI endpoint."""
     async with served(["realtime", "serve", "--model", "scripted", "--store", "none"], project) as address:
@@ -202,8 +197,8 @@ async def test_a_session_is_recorded_once_and_replayed_without_a_provider(projec
 
 
 def test_every_printed_python_file_is_run() -> None:
-    names = {block.partition("\n")[0].removeprefix("# ") for block in blocks("python")}
-    assert len(names) == len(blocks("python"))
+    names = {block.partition("\n")[0].removeprefix("# ") for block in blocks(GUIDE, "python")}
+    assert len(names) == len(blocks(GUIDE, "python"))
     assert names == {"support.py", "test_support.py", "test_hello.py", *REFERENCE}
 
 

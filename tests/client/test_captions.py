@@ -71,20 +71,23 @@ async def test_the_words_of_the_user_are_a_guess_until_they_are_known() -> None:
     assert captions.all(0.0) == [], "a server that was killed knows nothing of it"
 
 
-# -- who owes an answer ------------------------------------------------------------------------------------------------
+def typed() -> Exchange:
+    """An exchange in which the user has typed something."""
+    exchange = Exchange()
+    assert exchange.is_answered
+    type_into(exchange)
+    assert not exchange.is_answered
+    return exchange
 
 
-def typed(exchange: Exchange, text: str = "Hello.") -> None:
+def type_into(exchange: Exchange) -> None:
     exchange.asked()
-    item = Item(id="u1", role="user", content=(ContentPart(type="text", text=text),))
+    item = Item(id="u1", role="user", content=(ContentPart(type="text", text="Hello."),))
     exchange.take(s.AgentItemAddedEvent(item=item))
 
 
 def test_a_turn_is_answered_when_its_response_is_done() -> None:
-    exchange = Exchange()
-    assert exchange.is_answered
-    typed(exchange)
-    assert not exchange.is_answered
+    exchange = typed()
     exchange.take(s.AgentResponseCreatedEvent(response_id="r1"))
     exchange.take(s.AgentResponseTextDeltaEvent(response_id="r1", item_id="a1", delta="Yes."))
     assert not exchange.is_answered
@@ -99,15 +102,14 @@ def test_a_response_to_an_earlier_turn_answers_no_later_one() -> None:
     exchange.take(s.AgentResponseCreatedEvent(response_id="earlier"))
     exchange.take(s.AgentResponseDoneEvent(response_id="earlier", status="cancelled"))
     assert not exchange.is_answered
-    typed(exchange)
+    type_into(exchange)
     exchange.take(s.AgentResponseCreatedEvent(response_id="r1"))
     exchange.take(s.AgentResponseDoneEvent(response_id="r1"))
     assert exchange.is_answered
 
 
 def test_an_answer_that_calls_a_tool_goes_on_in_another_response() -> None:
-    exchange = Exchange()
-    typed(exchange)
+    exchange = typed()
     exchange.take(s.AgentResponseCreatedEvent(response_id="r1"))
     call = ToolCallBlock(id="t1", name="look", input="{}")
     exchange.take(s.AgentResponseToolUseDoneEvent(response_id="r1", item_id="c1", tool_use=call))
@@ -118,9 +120,6 @@ def test_an_answer_that_calls_a_tool_goes_on_in_another_response() -> None:
     exchange.take(s.AgentResponseCreatedEvent(response_id="r2"))
     exchange.take(s.AgentResponseDoneEvent(response_id="r2"))
     assert exchange.is_answered
-
-
-# -- loudness ----------------------------------------------------------------------------------------------------------
 
 
 def test_a_gain_is_reached_over_its_ramp_and_left_as_softly() -> None:
@@ -136,20 +135,16 @@ def test_a_gain_is_reached_over_its_ramp_and_left_as_softly() -> None:
     assert gain.apply(block, 20) == block
 
 
-# -- addresses ---------------------------------------------------------------------------------------------------------
+ADDRESSES: dict[tuple[str, str | None], str] = {
+    ("http://127.0.0.1:8000", None): "ws://127.0.0.1:8000/ws/ann/session1",
+    ("127.0.0.1:8000", None): "ws://127.0.0.1:8000/ws/ann/session1",
+    ("https://voice.example/?token=a%20b", None): "wss://voice.example/ws/ann/session1?token=a+b",
+    ("https://voice.example/?token=old", "new"): "wss://voice.example/ws/ann/session1?token=new",
+    ("ws://[::1]:8000/ws/bob/s2", None): "ws://[::1]:8000/ws/bob/s2",
+    ("http://host/rooms/tea", None): "ws://host/rooms/tea/ws?name=ann",
+    ("http://host/rooms/tea/?name=Bob", None): "ws://host/rooms/tea/ws?name=Bob",
+}
 
 
-@pytest.mark.parametrize(
-    ("url", "token", "address"),
-    [
-        ("http://127.0.0.1:8000", None, "ws://127.0.0.1:8000/ws/ann/session1"),
-        ("127.0.0.1:8000", None, "ws://127.0.0.1:8000/ws/ann/session1"),
-        ("https://voice.example/?token=a%20b", None, "wss://voice.example/ws/ann/session1?token=a+b"),
-        ("https://voice.example/?token=old", "new", "wss://voice.example/ws/ann/session1?token=new"),
-        ("ws://[::1]:8000/ws/bob/s2", None, "ws://[::1]:8000/ws/bob/s2"),
-        ("http://host/rooms/tea", None, "ws://host/rooms/tea/ws?name=ann"),
-        ("http://host/rooms/tea/?name=Bob", None, "ws://host/rooms/tea/ws?name=Bob"),
-    ],
-)
-def test_the_address_of_a_page_is_that_of_its_calls(url: str, token: str | None, address: str) -> None:
-    assert socket_address(url, "ann", token) == address
+def test_the_address_of_a_page_is_that_of_its_calls() -> None:
+    assert {(url, token): socket_address(url, "ann", token) for url, token in ADDRESSES} == ADDRESSES

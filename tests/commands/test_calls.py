@@ -46,16 +46,9 @@ def kept(request: pytest.FixtureRequest, tmp_path: Path) -> str:
 def test_each_call_is_a_line_with_its_owner_time_length_turns_and_first_words(kept: str) -> None:
     listed = says("--store", kept)
     assert listed.exit_code == 0
-    ben, ann = listed.output.splitlines()[2:4]
-    assert [cell.strip() for cell in ann.split("│")] == [
-        "call_1",
-        "ann",
-        "2026-11-20 09:15:00",
-        "1:05",
-        "2",
-        "Where is my order?",
-    ]
-    assert [cell.strip() for cell in ben.split("│")][:5] == ["call_2", "ben", "2026-11-21 10:00:00", "not ended", "0"]
+    ben, ann = ([cell.strip() for cell in line.split("│")] for line in listed.output.splitlines()[2:4])
+    assert ann == ["call_1", "ann", "2026-11-20 09:15:00", "1:05", "2", "Where is my order?"]
+    assert ben[:5] == ["call_2", "ben", "2026-11-21 10:00:00", "not ended", "0"]
 
 
 def test_the_calls_of_one_user_and_the_newest_can_be_asked_for(kept: str) -> None:
@@ -86,14 +79,13 @@ def test_calls_that_cannot_be_read_are_listed_and_hide_no_other(tmp_path: Path) 
         assert "cannot be read" not in good
 
 
-def test_a_store_that_is_not_there_is_one_sentence(tmp_path: Path) -> None:
-    missing = says("--store", f"sqlite:{tmp_path / 'none.sqlite'}")
-    assert isinstance(missing.exception, UsageError)
-    assert "there is no store" in missing.exception.message
+def test_a_store_that_is_not_there_or_keeps_nothing_is_one_sentence(tmp_path: Path) -> None:
+    sentences = {
+        f"sqlite:{tmp_path / 'none.sqlite'}": "there is no store",
+        "none": "a server with `--store none` keeps no calls",
+    }
+    for url, sentence in sentences.items():
+        refused = says("--store", url)
+        assert isinstance(refused.exception, UsageError)
+        assert refused.exception.message.startswith(sentence)
     assert not (tmp_path / "none.sqlite").exists()
-
-
-def test_a_server_that_keeps_nothing_has_nothing_to_list() -> None:
-    refused = says("--store", "none")
-    assert isinstance(refused.exception, UsageError)
-    assert refused.exception.message.startswith("a server with `--store none` keeps no calls")

@@ -28,36 +28,10 @@ from realtime.model.scripted import PROFILE, ScriptedModel
 from tests.server.harness import serving, settled
 from tests.testing.served import ANSWER, Hearer, answer, voice
 
+HANG_S = 120.0
 SPEECH = Path(__file__).resolve().parents[2] / "fixtures" / "audio" / "hello_anna.wav"
-FAKE = '''
-"""A stand-in for sounddevice: a microphone that hears a loud tone, a loudspeaker that nobody hears."""
-import threading, time
-
-class PortAudioError(Exception):
-    pass
-
-def query_devices(kind=None):
-    return {"name": kind}
-
-class _Stream:
-    latency = 0.02
-    def __init__(self, samplerate, blocksize, callback, finished_callback, **_):
-        self.args = (samplerate, blocksize, callback)
-        self.done = threading.Event()
-    def __enter__(self):
-        self.thread = threading.Thread(target=self.run, daemon=True)
-        self.thread.start()
-        return self
-    def __exit__(self, *_):
-        self.done.set()
-        self.thread.join()
-    def run(self):
-        samplerate, blocksize, callback = self.args
-        while not self.done.wait(blocksize / samplerate):
-            callback(memoryview(bytearray(b"\\x00\\x10" * blocksize)), blocksize, None, None)
-
-RawInputStream = RawOutputStream = _Stream
-'''
+FAKE = Path(__file__).with_name("sounddevice.txt")
+"""A stand-in for the package: a microphone that hears a loud tone, a loudspeaker that nobody hears."""
 
 
 @asynccontextmanager
@@ -84,7 +58,7 @@ async def talk(*words: str) -> tuple[int, str, str]:
 
 async def told(process: asyncio.subprocess.Process) -> tuple[int, str, str]:
     """Its exit code and what it printed."""
-    async with asyncio.timeout(60):
+    async with asyncio.timeout(HANG_S):
         out, err = await process.communicate()
     assert process.returncode is not None
     return process.returncode, out.decode(), err.decode()
@@ -103,7 +77,7 @@ async def test_a_recording_is_spoken_into_a_call_and_the_answer_written(tmp_path
     assert pcm in bytes(hearer.heard)
     sound, rate_hz = soundfile.read(saved)
     assert rate_hz == 24_000
-    assert len(sound) / rate_hz == pytest.approx(1.0, abs=0.05)
+    assert len(sound) / rate_hz > 0.95
 
 
 async def test_in_a_pipe_what_the_speaker_cut_is_marked(tmp_path: Path) -> None:
@@ -141,7 +115,7 @@ async def test_without_an_address_it_serves_a_model_of_its_own() -> None:
 
 
 async def test_ctrl_c_hangs_up_and_leaves_a_clean_terminal(tmp_path: Path) -> None:
-    (tmp_path / "sounddevice.py").write_text(FAKE)
+    (tmp_path / "sounddevice.py").write_text(FAKE.read_text())
     hearer = Hearer()
     async with serving(lambda: RealtimeAgent("Friday", "", ScriptedModel(hearer, profile=PROFILE))) as place:
         async with talking(place.url, path=tmp_path) as process:
@@ -164,9 +138,6 @@ async def test_a_server_that_is_not_there_and_a_file_that_is_none_are_one_senten
     code, _, err = await talk("127.0.0.1:9", "--file", str(tmp_path / "notes.wav"))
     assert (code, err.count("\n")) == (1, 1)
     assert "--file takes a recording" in err
-
-
-# -- devices -----------------------------------------------------------------------------------------------------------
 
 
 def test_a_missing_package_library_or_device_is_one_sentence_with_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -217,7 +188,7 @@ async def test_what_devices_hear_comes_on_the_loop_and_a_device_that_goes_is_not
         assert bytes(rendered) == bytes(AHEAD_BYTES) + b"\2\0" * 480
         assert device.output_latency_s == pytest.approx(0.03 + 0.06 + 0.02)
         output["finished_callback"]()
-        await asyncio.wait_for(device.lost.wait(), 5)
+        await asyncio.wait_for(device.lost.wait(), HANG_S)
 
 
 def test_a_loudspeaker_of_another_clock_loses_no_speech() -> None:
@@ -231,9 +202,6 @@ def test_a_loudspeaker_of_another_clock_loses_no_speech() -> None:
                 played += loudspeaker.read(BLOCK_BYTES)
         still_waiting = 6 * BLOCK_BYTES // 2
         assert np.count_nonzero(np.frombuffer(bytes(played), "<i2")) >= 1_500 * BLOCK_BYTES // 2 - still_waiting
-
-
-# -- the screen --------------------------------------------------------------------------------------------------------
 
 
 def caption(text: str, heard: str, **more: Any) -> Caption:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Iterable, Sequence
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from functools import cache
 from typing import Any, TypeVar
 
@@ -171,10 +171,21 @@ def agent(name: str, model: TalkModel, *, toolkit: Toolkit | None = None) -> Rea
     return RealtimeAgent(name, f"You are {name}.", model, toolkit=toolkit, agent_id=name.lower())
 
 
+async def quiet(room: ChatRoom, limit_s: float = 60.0) -> None:
+    """Wait until nobody has had the floor for a second."""
+    async with asyncio.timeout(limit_s):
+        since = asyncio.get_running_loop().time()
+        while asyncio.get_running_loop().time() - since < 1.0:
+            await asyncio.sleep(0.1)
+            if room.floor is not None:
+                since = asyncio.get_running_loop().time()
+
+
 class Human:
     """Somebody in a room: `events` is what they are told, as events."""
 
     def __init__(self, room: ChatRoom, name: str, runtime: Runtime, **options: Any) -> None:
+        self.room = room
         self.events: list[s.ServerEvent] = []
         self.participant = room.make_human(name, runtime)
         self.call = Session(
@@ -199,6 +210,16 @@ class Human:
 
     def write(self, text: str) -> None:
         self.call.receive(c.ClientTextAppendEvent(text=text))
+
+    async def writes(self, text: str) -> None:
+        """Write a line, and wait until the room is quiet again."""
+        self.write(text)
+        await quiet(self.room)
+
+    async def says(self, text: str) -> None:
+        """Say a whole turn, and wait until the room is quiet again."""
+        self.say(text)
+        await quiet(self.room)
 
     def begin(self, text: str) -> None:
         """Speak, and do not end."""
@@ -270,13 +291,8 @@ class House:
         return [agents[one.participant_id] for one in floors if one.participant_id in agents]
 
     async def quiet(self, limit_s: float = 60.0) -> None:
-        """Wait until nobody has the floor for a second."""
-        async with asyncio.timeout(limit_s):
-            since = asyncio.get_running_loop().time()
-            while asyncio.get_running_loop().time() - since < 1.0:
-                await asyncio.sleep(0.1)
-                if self.room.floor is not None:
-                    since = asyncio.get_running_loop().time()
+        """Wait until nobody has had the floor for a second."""
+        await quiet(self.room, limit_s)
 
 
 @asynccontextmanager
@@ -289,3 +305,25 @@ async def house(*agents: RoomAgent, **options: Any) -> AsyncIterator[House]:
         for human in made.humans:
             await human.call.end("left")
         await made.room.close("over")
+
+
+def two(
+    alice: TalkModel | str = "I am Alice.", bob: TalkModel | str = "I am Bob.", **options: Any
+) -> AbstractAsyncContextManager[House]:
+    """A room with Alice and Bob, who answer what is given as a text."""
+    models = [TalkModel(one) if isinstance(one, str) else one for one in (alice, bob)]
+    return house(agent("Alice", models[0]), agent("Bob", models[1]), **options)
+
+
+@asynccontextmanager
+async def anna_in(room: AbstractAsyncContextManager[House]) -> AsyncIterator[tuple[House, Human]]:
+    """A room, and Anna in it."""
+    async with room as home:
+        yield home, await home.come("Anna")
+
+
+@asynccontextmanager
+async def anna_and_ben_in(room: AbstractAsyncContextManager[House]) -> AsyncIterator[tuple[House, Human, Human]]:
+    """A room, and Anna and Ben in it."""
+    async with room as home:
+        yield home, await home.come("Anna"), await home.come("Ben")

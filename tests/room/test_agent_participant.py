@@ -1,7 +1,7 @@
 """An agent in a room: which responses of its model count, what it is told, and what is left when its model is lost."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Iterable, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -10,7 +10,7 @@ import pytest
 
 from realtime.agent import RealtimeAgent
 from realtime.agent.controller import EMPTY_COMMIT
-from realtime.call.asked import Asked, Person
+from realtime.call.asked import Person
 from realtime.event import server as s
 from realtime.event.client import ClientToolResultEvent
 from realtime.event.config import SessionConfig, ToolDeclaration
@@ -41,7 +41,7 @@ from realtime.room.utterance import Utterance
 from realtime.runtime import Runtime
 from realtime.tool import Toolkit
 from tests.agent.fakes import PROFILE, FakeModel
-from tests.room.rooms import HZ, TalkModel, agent, house, spoken, utterance
+from tests.room.rooms import HZ, TalkModel, agent, anna_and_ben_in, anna_in, house, spoken, two, utterance
 
 pytestmark = pytest.mark.virtual_time(limit_s=7_200)
 
@@ -60,17 +60,6 @@ async def look() -> str:
     return "nobody there"
 
 
-def two(alice: TalkModel | None = None, bob: TalkModel | None = None, **options: Any) -> Any:
-    """A room with Alice and Bob."""
-    options.setdefault("floor", addressed)
-    return house(
-        agent("Alice", alice or TalkModel("I am Alice.")), agent("Bob", bob or TalkModel("I am Bob.")), **options
-    )
-
-
-# -- which responses count ---------------------------------------------------------------------------------------------
-
-
 def forgets_the_first_request() -> TalkModel:
     """A model that was asked once without noticing, and answers with numbers from then on."""
     asked = 0
@@ -86,18 +75,13 @@ def forgets_the_first_request() -> TalkModel:
 
 
 async def test_a_request_that_the_model_never_answers_costs_no_later_answer() -> None:
-    async with two(forgets_the_first_request()) as home:
-        anna = await home.come("Anna")
+    async with anna_in(two(forgets_the_first_request(), floor=addressed)) as (home, anna):
         for number in range(4):
             anna.write(f"Alice, question {number}?")
             await asyncio.sleep(25)
         assert [text for name, text in home.talk() if name == "Alice"] == ["Answer 2.", "Answer 3.", "Answer 4."]
         assert anna.errors() == ["no_answer"]
-
-
-async def test_a_request_given_up_before_the_model_loses_it_costs_no_later_answer() -> None:
-    async with two(forgets_the_first_request()) as home:
-        anna = await home.come("Anna")
+    async with anna_in(two(forgets_the_first_request(), floor=addressed)) as (home, anna):
         anna.write("Alice, question 0?")
         await asyncio.sleep(1)
         for number in range(1, 5):
@@ -109,12 +93,10 @@ async def test_a_request_given_up_before_the_model_loses_it_costs_no_later_answe
 
 async def test_a_slow_response_to_an_earlier_turn_is_not_taken_for_the_answer() -> None:
     alice = TalkModel([Wait(400), spoken("To one.")], [Wait(400), spoken("To two.")])
-    async with two(alice) as home:
-        anna = await home.come("Anna")
+    async with anna_in(two(alice, floor=addressed)) as (home, anna):
         anna.write("Alice, one.")
         await asyncio.sleep(0.2)
-        anna.write("Alice, two.")
-        await home.quiet()
+        await anna.writes("Alice, two.")
         assert home.talk() == [("Anna", "Alice, one."), ("Anna", "Alice, two."), ("Alice", "To two.")]
         created = home.of(s.AgentResponseCreatedEvent)
         done = home.of(s.AgentResponseDoneEvent)
@@ -127,22 +109,16 @@ async def test_what_a_model_says_by_itself_is_cancelled_and_leaves_what_was_said
         return [spoken("Me too!")] if isinstance(message, ItemCreate) else None
 
     bob = TalkModel("I am Bob.", react=answers_everything)
-    async with two(bob=bob) as home:
-        anna = await home.come("Anna")
-        anna.write("Alice, hello.")
-        await home.quiet()
+    async with anna_in(two(bob=bob, floor=addressed)) as (home, anna):
+        await anna.writes("Alice, hello.")
         assert len(bob.of(ResponseCancel)) == 2, "once he has read Anna's line, and once Alice's"
         assert [text for _, text in home.talk()] == ["Alice, hello.", "I am Alice."]
         assert not home.of(s.ServerAudioFlushEvent)
         assert not home.of(s.AgentItemDeletedEvent)
 
 
-# -- its listeners -----------------------------------------------------------------------------------------------------
-
-
 async def test_an_agent_does_not_cut_the_one_before_it_off_for_a_listener_that_lags() -> None:
-    async with two(floor=broadcast, max_agent_turns=3) as home:
-        anna, ben = await home.come("Anna"), await home.come("Ben")
+    async with anna_and_ben_in(two(floor=broadcast, max_agent_turns=3)) as (home, anna, ben):
         ben.call.audience.unplayed_ms = lambda: 5_000
         anna.write("Hello all.")
         await asyncio.sleep(60)
@@ -150,15 +126,19 @@ async def test_an_agent_does_not_cut_the_one_before_it_off_for_a_listener_that_l
         assert not home.of(s.ServerAudioFlushEvent), "what Ben has not heard yet is still to be heard"
 
 
-# -- whose words they are ----------------------------------------------------------------------------------------------
-
-
 def turn_of(name: str, text: str) -> Utterance:
     """What somebody has said."""
     return Utterance(f"said_{name}", name, name, bytearray(utterance(text)))
 
 
-class NobodyAsked:
+class Nothing:
+    """What does nothing, whatever it is asked to do."""
+
+    def __getattr__(self, name: str) -> Callable[..., None]:
+        return lambda *_, **__: None
+
+
+class NobodyAsked(Nothing):
     """Nobody who could be asked aloud."""
 
     words_s = 4.0
@@ -171,21 +151,11 @@ class NobodyAsked:
     def people(self, call_id: str) -> Sequence[Person]:
         return ()
 
-    def only(self, call_id: str) -> None: ...
-
-    def name_of(self, call_id: str, person_id: str) -> None: ...
-
     def follow(self, follow: Callable[[s.ServerEvent, str], None]) -> Callable[[], None]:
         return lambda: None
 
-    def let_pass(self, *, is_theirs: bool) -> None: ...
 
-    def respond(self, beside: Callable[[], None] | None) -> None: ...
-
-    def forget(self, turn_ids: Iterable[str], *, typed: bool) -> None: ...
-
-
-class Note:
+class Note(Nothing):
     """The hub of an agent: what it tells is noted."""
 
     def __init__(self) -> None:
@@ -202,25 +172,11 @@ class Note:
     def turn_over(self, participant: AgentParticipant) -> None:
         self.n_over += 1
 
-    def asks_for_floor(self, participant: AgentParticipant) -> None: ...
-
-    def asked(self, participant: AgentParticipant) -> Asked:
+    def asked(self, participant: AgentParticipant) -> Any:
         return NobodyAsked()
-
-    def begins_to_ask(self, participant: AgentParticipant) -> None: ...
-
-    def lost(self, participant: AgentParticipant, reason: str) -> None: ...
-
-    def listens_to(self, participant: AgentParticipant) -> bool:
-        return False
 
     def played_ms(self, item_id: str) -> int:
         return 0
-
-    def keep_played_audio(self) -> None: ...
-
-    def can_be_lowered(self) -> bool:
-        return False
 
     def after_flush(self, settle: Callable[[], None]) -> None:
         settle()
@@ -229,17 +185,27 @@ class Note:
         return 0
 
 
+def participant_of(
+    model: RealtimeModel, hub: Any, agent_id: str = "alice", modality: Any = "audio", **options: Any
+) -> Any:
+    """An agent in a room that only notes."""
+    made = RealtimeAgent(agent_id.capitalize(), "", model, agent_id=agent_id, **options)
+    return AgentParticipant(made, hub, hub, Runtime.deterministic(asyncio.get_running_loop().time), modality)
+
+
 @asynccontextmanager
 async def alone(model: RealtimeModel, toolkit: Toolkit | None = None) -> AsyncIterator[tuple[AgentParticipant, Note]]:
     """Alice, in a room that only notes."""
     hub = Note()
-    runtime = Runtime.deterministic(asyncio.get_running_loop().time)
-    participant = AgentParticipant(
-        RealtimeAgent("Alice", "", model, toolkit=toolkit, agent_id="alice"), hub, hub, runtime, "audio"
-    )
+    participant = participant_of(model, hub, toolkit=toolkit)
     await participant.join(SessionConfig())
     yield participant, hub
     await participant.leave("over")
+
+
+def hears_no_words() -> TalkModel:
+    """A model that writes nothing down."""
+    return TalkModel(react=lambda message: [] if isinstance(message, AudioCommit) else None)
 
 
 async def test_words_that_come_for_one_turn_are_not_put_under_the_next() -> None:
@@ -278,16 +244,18 @@ async def test_words_of_a_turn_that_was_given_up_are_nobodys() -> None:
         assert hub.words == []
 
 
-async def test_sound_is_kept_of_the_latest_turns_without_words_and_of_none_with_words() -> None:
-    async with alone(TalkModel(react=lambda message: [] if isinstance(message, AudioCommit) else None)) as (alice, hub):
+async def test_sound_is_kept_of_the_latest_turns_without_words_of_each_human_and_told_when_the_agent_leaves() -> None:
+    async with alone(hears_no_words()) as (alice, hub):
         known = turn_of("Bob", "Hello.")
         known.text = "Hello."
         alice.listen(known, named=True)
+        alice.listen(turn_of("Ben", "Hello."), named=True)
         for number in range(2 * KEPT_WAITING):
             said = Utterance(f"said_{number}", "anna", f"Anna's turn {number}", bytearray(utterance("Hello.")))
             alice.listen(said, named=True)
-        await alice.leave("over")
-        assert hub.words == [(f"Anna's turn {number}", "") for number in range(KEPT_WAITING, 2 * KEPT_WAITING)]
+        await alice.leave("kicked")
+        kept = [(f"Anna's turn {number}", "") for number in range(KEPT_WAITING, 2 * KEPT_WAITING)]
+        assert hub.words == [("Ben", ""), *kept], "who speaks a lot takes nobody else's words away"
 
 
 async def test_turns_are_told_apart_in_order_where_the_provider_ends_them_by_itself() -> None:
@@ -300,25 +268,6 @@ async def test_turns_are_told_apart_in_order_where_the_provider_ends_them_by_its
         for number, words in enumerate(("One.", "Two.")):
             model.link.say(ModelInputTranscriptionDoneEvent(item_id=f"item_{number}", transcript=words))
         assert hub.words == [("Ben", "One."), ("Anna", "Two.")]
-
-
-async def test_what_only_an_agent_that_leaves_has_heard_is_told_as_not_understood() -> None:
-    async with alone(TalkModel(react=lambda message: [] if isinstance(message, AudioCommit) else None)) as (alice, hub):
-        alice.listen(turn_of("Anna", "Hello."), named=False)
-        await alice.leave("kicked")
-        assert hub.words == [("Anna", "")]
-
-
-async def test_a_human_who_speaks_a_lot_takes_nobody_else_s_words_away() -> None:
-    async with alone(TalkModel(react=lambda message: [] if isinstance(message, AudioCommit) else None)) as (alice, hub):
-        alice.listen(turn_of("Ben", "Hello."), named=True)
-        for number in range(2 * KEPT_WAITING):
-            alice.listen(Utterance(f"said_{number}", "anna", "Anna", bytearray(utterance("Hello."))), named=True)
-        await alice.leave("over")
-        assert hub.words == [("Ben", ""), *[("Anna", "")] * KEPT_WAITING]
-
-
-# -- interrupted -------------------------------------------------------------------------------------------------------
 
 
 async def test_a_turn_is_over_once_though_its_model_says_that_it_is_done_while_it_is_cancelled() -> None:
@@ -368,8 +317,7 @@ async def test_the_floor_is_free_again_when_an_agent_stalls_after_an_interrupted
         return [Wait(100), Emit(ModelResponseDoneEvent(response_id="resp_1", status="cancelled"))]
 
     alice = agent("Alice", TalkModel(begins, [], react=is_slow_to_stop), toolkit=Toolkit(confirm=[look]))
-    async with house(alice, agent("Bob", TalkModel("I am Bob.")), floor=addressed) as home:
-        anna = await home.come("Anna")
+    async with anna_in(house(alice, agent("Bob", TalkModel("I am Bob.")), floor=addressed)) as (home, anna):
         anna.write("Alice, look around.")
         await asyncio.sleep(2)
         anna.write("Alice, stop that.")
@@ -378,13 +326,9 @@ async def test_the_floor_is_free_again_when_an_agent_stalls_after_an_interrupted
         assert anna.errors() == ["no_answer"]
 
 
-# -- a lost model ------------------------------------------------------------------------------------------------------
-
-
 async def test_a_human_cuts_an_agent_whose_model_was_lost_where_it_was_heard() -> None:
     alice = TalkModel(STORY)
-    async with two(alice) as home:
-        anna = await home.come("Anna")
+    async with anna_in(two(alice, floor=addressed)) as (home, anna):
         anna.write("Alice, tell me a story.")
         await asyncio.sleep(1)
         alice.die(refusals=99)
@@ -402,8 +346,7 @@ async def test_a_human_cuts_an_agent_whose_model_was_lost_where_it_was_heard() -
 
 async def test_an_answer_that_nobody_has_heard_when_its_model_was_lost_is_deleted_by_who_interrupts() -> None:
     alice = TalkModel(STORY)
-    async with two(alice) as home:
-        anna = await home.come("Anna")
+    async with anna_in(two(alice, floor=addressed)) as (home, anna):
         anna.write("Alice, tell me a story.")
         await asyncio.sleep(0.2)
         alice.die(refusals=99)
@@ -416,8 +359,7 @@ async def test_an_answer_that_nobody_has_heard_when_its_model_was_lost_is_delete
 
 async def test_a_response_that_goes_with_its_model_is_ended_once() -> None:
     alice = TalkModel(STORY)
-    async with two(alice) as home:
-        anna = await home.come("Anna")
+    async with anna_in(two(alice, floor=addressed)) as (home, anna):
         anna.write("Alice, tell me a story.")
         await asyncio.sleep(1)
         alice.die()
@@ -428,15 +370,11 @@ async def test_a_response_that_goes_with_its_model_is_ended_once() -> None:
         assert [item.status for item in home.room.conversation.items() if item.name == "Alice"] == ["incomplete"]
 
 
-# -- tools -------------------------------------------------------------------------------------------------------------
-
-
 async def test_a_tool_is_answered_to_the_agent_that_called_it_though_another_id_begins_alike() -> None:
     model = FakeModel()
-    runtime = Runtime.deterministic(asyncio.get_running_loop().time)
     first, second = Note(), Note()
-    short = AgentParticipant(RealtimeAgent("A", "", FakeModel(), agent_id="a"), first, first, runtime, "text")
-    long = AgentParticipant(RealtimeAgent("B", "", model, agent_id="a.b"), second, second, runtime, "text")
+    short = participant_of(FakeModel(), first, "a", "text")
+    long = participant_of(model, second, "a.b", "text")
     for participant in (short, long):
         await participant.join(SessionConfig(tools=(CLOCK,)))
     long.speak()
@@ -463,10 +401,9 @@ async def test_a_tool_is_answered_to_the_agent_that_called_it_though_another_id_
 async def test_a_call_of_a_tool_ends_with_the_model_that_waits_for_it() -> None:
     alice = TalkModel([CallTools((("pay", {}),))], "It is paid.")
     toolkit = Toolkit(confirm=[pay])
-    async with house(
-        agent("Alice", alice, toolkit=toolkit), agent("Bob", TalkModel("I am Bob.")), floor=addressed
-    ) as home:
-        anna = await home.come("Anna")
+    async with anna_in(
+        house(agent("Alice", alice, toolkit=toolkit), agent("Bob", TalkModel("I am Bob.")), floor=addressed)
+    ) as (_, anna):
         anna.write("Alice, pay.")
         await asyncio.sleep(1)
         (asked,) = anna.of(s.AgentResponseToolUseDoneEvent)
@@ -483,13 +420,7 @@ async def test_a_call_of_a_tool_ends_with_the_model_that_waits_for_it() -> None:
 async def test_an_agent_that_waits_for_a_client_s_word_after_its_tools_goes_on_when_it_comes() -> None:
     model = TalkModel([CallTools((("clock", {}),))], "Noon.")
     hub = Note()
-    participant = AgentParticipant(
-        RealtimeAgent("Alice", "", model, agent_id="alice"),
-        hub,
-        hub,
-        Runtime.deterministic(asyncio.get_running_loop().time),
-        "text",
-    )
+    participant = participant_of(model, hub, modality="text")
     await participant.join(SessionConfig(tools=(CLOCK,), tool_auto_response=False))
     participant.speak()
     participant.ask_again()
@@ -504,9 +435,6 @@ async def test_an_agent_that_waits_for_a_client_s_word_after_its_tools_goes_on_w
     assert len(model.of(ResponseCreate)) == 2
     assert participant.said == "Noon."
     await participant.leave("over")
-
-
-# -- what it remembers -------------------------------------------------------------------------------------------------
 
 
 async def test_an_agent_that_comes_later_or_comes_back_knows_what_was_said() -> None:

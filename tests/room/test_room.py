@@ -16,7 +16,7 @@ from realtime.model.scripted import MANUAL_PROFILE
 from realtime.room import ChatRoom
 from realtime.room.floor import addressed, broadcast
 from realtime.testing.cases.hearing import LoudnessDetector
-from tests.room.rooms import HZ, TalkModel, agent, house, seconds, utterance
+from tests.room.rooms import HZ, TalkModel, agent, anna_and_ben_in, anna_in, house, seconds, two, utterance
 
 pytestmark = pytest.mark.virtual_time(limit_s=3_600)
 
@@ -29,9 +29,6 @@ def spoken(events: list[s.ServerEvent]) -> list[tuple[str, str]]:
     return [
         (one.agent_name, one.transcript) for one in events if isinstance(one, s.AgentResponseAudioTranscriptDoneEvent)
     ]
-
-
-# -- start, handle_input, stop -----------------------------------------------------------------------------------------
 
 
 def test_a_room_is_imported_from_pipeline() -> None:
@@ -52,11 +49,8 @@ async def test_two_agents_share_one_conversation_from_start_to_stop() -> None:
     assert [one.agent_name for one in ready] == ["Alice", "Bob"]
     await room.handle_input(c.ClientTextAppendEvent(text="Hello everyone!"))
     await asyncio.sleep(10)
-    assert [(item.name, item.text) for item in room.conversation.items()] == [
-        ("user", "Hello everyone!"),
-        ("Alice", "Hello, I am Alice."),
-        ("Bob", "I am Bob."),
-    ]
+    expected = [("user", "Hello everyone!"), ("Alice", "Hello, I am Alice."), ("Bob", "I am Bob.")]
+    assert [(item.name, item.text) for item in room.conversation.items()] == expected
     drained(queue)
     await room.stop()
     ended = [one for one in drained(queue) if isinstance(one, s.AgentEndedEvent)]
@@ -90,10 +84,8 @@ async def test_what_the_human_says_reaches_every_model() -> None:
 async def test_an_answer_reaches_the_other_models_as_sound_at_their_rate() -> None:
     """ROOM-06, ROOM-09: what the first says at 24 kHz is heard by the second at 16 kHz, before it answers."""
     alice, bob = TalkModel("Hello, I am Alice."), TalkModel("I am Bob.")
-    async with house(agent("Alice", alice), agent("Bob", bob), max_agent_turns=2) as home:
-        anna = await home.come("Anna")
-        anna.write("Hello everyone!")
-        await home.quiet()
+    async with anna_in(two(alice, bob, max_agent_turns=2)) as (_, anna):
+        await anna.writes("Hello everyone!")
         at_24k = b"".join(one.delta for one in anna.of(s.AgentResponseAudioDeltaEvent) if one.agent_name == "Alice")
         assert len(at_24k) == seconds("Hello, I am Alice.") * 24_000 * 2
         assert len(bob.heard) / HZ / 2 == pytest.approx(len(at_24k) / 24_000 / 2, abs=0.02)
@@ -105,10 +97,8 @@ async def test_an_answer_reaches_the_other_models_as_sound_at_their_rate() -> No
 async def test_an_answer_reaches_the_other_models_as_a_line_where_they_listen_as_text() -> None:
     """ROOM-06: agent1's answer reaches agent2's provider, as `[Name]: text`, and is sent to no other as sound."""
     alice, bob = TalkModel("Bob, what do you think?"), TalkModel("I agree.")
-    async with house(agent("Alice", alice), agent("Bob", bob), floor=addressed) as home:
-        anna = await home.come("Anna")
-        anna.write("Alice, hello!")
-        await home.quiet()
+    async with anna_in(two(alice, bob, floor=addressed)) as (home, anna):
+        await anna.writes("Alice, hello!")
         assert bob.read == ["[Anna]: Alice, hello!", "[Alice]: Bob, what do you think?"]
         assert alice.read == ["[Anna]: Alice, hello!", "[Bob]: I agree."]
         assert (alice.heard, bob.heard) == (b"", b"")
@@ -118,10 +108,8 @@ async def test_an_answer_reaches_the_other_models_as_a_line_where_they_listen_as
 async def test_how_an_agent_listens_is_chosen_for_each() -> None:
     alice, bob, carl = TalkModel("Hello, I am Alice."), TalkModel("I am Bob."), TalkModel("I am Carl.")
     agents = [agent("Alice", alice), agent("Bob", bob), agent("Carl", carl)]
-    async with house(*agents, listens={"bob": "text"}, max_agent_turns=1) as home:
-        anna = await home.come("Anna")
-        anna.write("Hello everyone!")
-        await home.quiet()
+    async with anna_in(house(*agents, listens={"bob": "text"}, max_agent_turns=1)) as (_, anna):
+        await anna.writes("Hello everyone!")
         assert bob.read == ["[Anna]: Hello everyone!", "[Alice]: Hello, I am Alice."]
         assert bob.heard == b""
         assert len(carl.heard) / HZ / 2 == pytest.approx(seconds("Hello, I am Alice."), abs=0.02)
@@ -142,48 +130,32 @@ async def test_events_go_to_the_frontend_and_to_the_others_and_nothing_comes_bac
     assert alice.read == ["[user]: Alice, hello!"]
     assert bob.read == ["[user]: Alice, hello!", "[Alice]: Hello, I am Alice."]
     assert not [one for one in told if one.type.startswith("client_")]
-    assert {one.item.text for one in told if isinstance(one, s.AgentItemDoneEvent)} == {
-        "Alice, hello!",
-        "Hello, I am Alice.",
-    }
+    expected = {"Alice, hello!", "Hello, I am Alice."}
+    assert {one.item.text for one in told if isinstance(one, s.AgentItemDoneEvent)} == expected
 
 
-async def test_the_agents_do_not_answer_each_other_for_ever() -> None:
-    """ROOM-11: under broadcast agents answer agents; after `max_agent_turns` a human has to speak."""
-    async with house(agent("Alice", TalkModel("One.")), agent("Bob", TalkModel("Two.")), floor=broadcast) as home:
-        anna = await home.come("Anna")
-        anna.write("Hello everyone!")
-        await home.quiet()
+async def test_the_agents_do_not_answer_each_other_for_ever_and_no_two_speak_at_once() -> None:
+    """ROOM-11: under broadcast agents answer agents; after `max_agent_turns` a human has to speak. The next begins when
+    the one before was heard to its end."""
+    texts = {"Alice": "Hello, I am Alice.", "Bob": "I am Bob."}
+    async with anna_in(two(*texts.values(), floor=broadcast)) as (home, anna):
+        await anna.writes("Hello everyone!")
         assert home.speakers() == ["Alice", "Bob", "Alice", "Bob"]
         assert home.of(s.ServerRoomFloorEvent)[-1].participant_id is None
-        anna.write("Go on.")
-        await home.quiet()
+        await anna.writes("Go on.")
         assert home.speakers() == ["Alice", "Bob"] * 4
-
-
-async def test_no_two_agents_speak_at_once() -> None:
-    """ROOM-11: the next begins when the one before was heard to its end."""
-    async with house(agent("Alice", TalkModel("Hello, I am Alice.")), agent("Bob", TalkModel("I am Bob."))) as home:
-        anna = await home.come("Anna")
-        anna.write("Hello everyone!")
-        await home.quiet()
         floors = [(one.ts_ms, name) for one, name in zip(home.of(s.ServerRoomFloorEvent), home.floors(), strict=True)]
         for (from_ms, name), (to_ms, _) in pairwise(floors):
-            texts = {"Alice": "Hello, I am Alice.", "Bob": "I am Bob."}
             if name in texts:
                 assert to_ms - from_ms >= seconds(texts[name]) * 1000
 
 
 async def test_the_events_of_several_replies_can_be_told_apart() -> None:
     """ROOM-12: two models use the same ids; from the interleaved events each reply is rebuilt whole, by its ids."""
-    async with house(
-        agent("Alice", TalkModel("Hello, I am Alice.", "And I go on.")), agent("Bob", TalkModel("I am Bob."))
-    ) as home:
-        anna, ben = await home.come("Anna"), await home.come("Ben")
+    async with anna_and_ben_in(two(TalkModel("Hello, I am Alice.", "And I go on."), "I am Bob.")) as (_, anna, ben):
         anna.write("Hello everyone!")
         await asyncio.sleep(0.3)
-        ben.write("Hello to you!")
-        await home.quiet()
+        await ben.writes("Hello to you!")
         for human in (anna, ben):
             texts: dict[tuple[str, str], str] = {}
             names: dict[str, str] = {}
@@ -208,8 +180,7 @@ async def test_the_events_of_several_replies_can_be_told_apart() -> None:
 async def test_the_room_goes_on_without_an_agent_that_dies_and_with_it_when_it_is_back() -> None:
     """ROOM-13: one provider is killed: the others are told and answer; its agent is away and comes back by itself."""
     alice, bob = TalkModel("I am Alice."), TalkModel("I am Bob.")
-    async with house(agent("Alice", alice), agent("Bob", bob), floor=addressed) as home:
-        anna = await home.come("Anna")
+    async with anna_in(two(alice, bob, floor=addressed)) as (home, anna):
         alice.die(refusals=2)
         left = anna.of(s.ServerRoomLeftEvent)[-1]
         assert (left.name, left.reason) == ("Alice", "away")
@@ -220,8 +191,7 @@ async def test_the_room_goes_on_without_an_agent_that_dies_and_with_it_when_it_i
         joined = anna.of(s.ServerRoomJoinedEvent)[-1]
         assert (joined.participant_id, joined.name, alice.refused) == (left.participant_id, "Alice", 2)
         assert not anna.of(s.AgentEndedEvent)
-        anna.write("Alice, again?")
-        await home.quiet()
+        await anna.writes("Alice, again?")
         assert home.speakers() == ["Bob", "Alice"]
         assert alice.read == ["[Anna]: Alice, again?"]
 
@@ -229,8 +199,7 @@ async def test_the_room_goes_on_without_an_agent_that_dies_and_with_it_when_it_i
 async def test_an_agent_that_dies_while_it_speaks_gives_the_floor_away() -> None:
     """ROOM-13: the speaker is killed: what was heard of it stays, and the next may speak."""
     alice, bob = TalkModel("This is a long story that never ends."), TalkModel("I am Bob.")
-    async with house(agent("Alice", alice), agent("Bob", bob)) as home:
-        anna = await home.come("Anna")
+    async with anna_in(two(alice, bob)) as (home, anna):
         anna.write("Hello everyone!")
         await asyncio.sleep(0.5)
         assert home.speakers() == ["Alice"]
@@ -244,9 +213,6 @@ async def test_an_agent_that_dies_while_it_speaks_gives_the_floor_away() -> None
         assert home.talk()[-1] == ("Bob", "I am Bob.")
 
 
-# -- what goes wrong ---------------------------------------------------------------------------------------------------
-
-
 async def test_a_room_of_which_a_model_cannot_be_had_does_not_start_and_may_be_tried_again() -> None:
     alice, bob = TalkModel(), TalkModel()
     bob.refusals = 1
@@ -256,18 +222,13 @@ async def test_a_room_of_which_a_model_cannot_be_had_does_not_start_and_may_be_t
     assert (alice.open, bob.open, room.agent_participants) == (0, 0, [])
     with pytest.raises(UsageError, match="not running"):
         await room.handle_input(c.ClientTextAppendEvent(text="Hello?"))
-
-
-async def test_whoever_comes_after_a_failed_beginning_finds_the_room_whole() -> None:
-    alice, bob = TalkModel("I am Alice."), TalkModel("I am Bob.")
     bob.refusals = 1
-    async with house(agent("Alice", alice), agent("Bob", bob)) as home:
+    async with two(alice, bob) as home:
         with pytest.raises(ProviderError):
             await home.come("Anna")
         ben = await home.come("Ben")
-        ben.write("Hello everyone!")
-        await home.quiet()
-        assert home.speakers() == ["Alice", "Bob", "Alice", "Bob"]
+        await ben.writes("Hello everyone!")
+        assert home.speakers() == ["Alice", "Bob", "Alice", "Bob"], "whoever comes later finds it whole"
 
 
 async def test_what_a_room_is_not_for_is_refused() -> None:
@@ -284,16 +245,15 @@ async def test_what_a_room_is_not_for_is_refused() -> None:
         ChatRoom(agents=[agent("Alice", TalkModel()), agent("alice", TalkModel())])
 
 
-@pytest.mark.parametrize("name", ["", "   ", "x" * 65])
-async def test_a_name_that_is_none_is_refused(name: str) -> None:
+async def test_a_name_that_is_none_is_refused() -> None:
     async with house() as home:
-        with pytest.raises(ClientError, match="1 to 64"):
-            await home.come(name)
+        for name in ("", "   ", "x" * 65):
+            with pytest.raises(ClientError, match="1 to 64"):
+                await home.come(name)
 
 
 async def test_what_has_no_meaning_in_a_room_is_answered_by_an_error() -> None:
-    async with house(agent("Alice", TalkModel())) as home:
-        anna = await home.come("Anna")
+    async with anna_in(house(agent("Alice", TalkModel()))) as (_, anna):
         anna.call.receive(c.ClientItemDeleteEvent(item_id="item_1", event_id="mine"))
         (error,) = anna.of(s.AgentErrorEvent)
         assert (error.code, error.client_event_id) == ("unsupported_in_room", "mine")
@@ -312,10 +272,8 @@ async def test_a_provider_that_cannot_be_kept_from_answering_is_gated() -> None:
 
     alice = TalkModel("I am Alice.")
     bob = TalkModel("I am Bob.", profile=always, react=answers_by_itself)  # type: ignore[arg-type]
-    async with house(agent("Alice", alice), agent("Bob", bob), max_agent_turns=1) as home:
-        anna = await home.come("Anna")
-        anna.say("Hello to all of you.")
-        await home.quiet()
+    async with anna_in(two(alice, bob, max_agent_turns=1)) as (home, anna):
+        await anna.says("Hello to all of you.")
         assert home.speakers() == ["Alice"]
         assert [name for name, _ in home.talk()] == ["Anna", "Alice"]
         assert not [one for one in anna.events if getattr(one, "agent_name", "") == "Bob" and "response" in one.type]

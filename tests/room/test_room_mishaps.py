@@ -17,7 +17,7 @@ from realtime.room.floor import Policy, addressed, broadcast, round_robin
 from realtime.runtime import Runtime
 from realtime.server.rooms import Rooms
 from realtime.turn.responses import FAILED_S, REFUSED_S
-from tests.room.rooms import TalkModel, agent, house
+from tests.room.rooms import TalkModel, agent, anna_and_ben_in, anna_in, house, two
 
 pytestmark = pytest.mark.virtual_time(limit_s=7_200)
 
@@ -30,42 +30,25 @@ REFUSED = [Emit(ModelErrorEvent(error_type="provider_error", code="rate_limit_ex
 DOOR = ToolDeclaration(name="open_door", description="Opens it.", parameters={"type": "object"})
 
 
-# -- agents ------------------------------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("floor", [addressed, round_robin, broadcast])
 async def test_a_response_that_fails_at_the_provider_is_no_turn_and_is_asked_for_again(floor: Policy) -> None:
-    async with house(
-        agent("Alice", TalkModel(FAILED, "I am back.")), agent("Bob", TalkModel("I am Bob.")), floor=floor
-    ) as home:
-        anna = await home.come("Anna")
-        anna.write("Alice, are you there?")
-        await home.quiet()
+    async with anna_in(two(TalkModel(FAILED, "I am back."), "I am Bob.", floor=floor)) as (home, anna):
+        await anna.writes("Alice, are you there?")
         assert home.talk()[:2] == [("Anna", "Alice, are you there?"), ("Alice", "I am back.")]
 
 
-async def test_where_an_agent_fails_again_and_again_another_one_is_asked() -> None:
-    async with house(agent("Alice", TalkModel(FAILED, FAILED, FAILED)), agent("Bob", TalkModel("I am Bob."))) as home:
-        anna = await home.come("Anna")
-        anna.write("Are you there?")
-        await asyncio.sleep(3 * FAILED_S)
-        await home.quiet()
-        assert home.talk() == [("Anna", "Are you there?"), ("Bob", "I am Bob.")]
-
-
-async def test_an_agent_whose_model_refuses_to_answer_keeps_the_others_waiting_for_seconds_only() -> None:
-    async with house(agent("Alice", TalkModel(REFUSED, REFUSED)), agent("Bob", TalkModel("I am Bob."))) as home:
-        anna = await home.come("Anna")
-        anna.write("Alice, are you there?")
-        await asyncio.sleep(2 * (REFUSED_S + FAILED_S))
-        await home.quiet()
-        assert home.talk() == [("Anna", "Alice, are you there?"), ("Bob", "I am Bob.")]
+async def test_where_an_agent_fails_or_refuses_again_and_again_another_one_is_asked() -> None:
+    for fails, within_s in (([FAILED] * 3, 3 * FAILED_S), ([REFUSED] * 2, 2 * (REFUSED_S + FAILED_S))):
+        async with anna_in(two(TalkModel(*fails))) as (home, anna):
+            anna.write("Alice, are you there?")
+            await asyncio.sleep(within_s)
+            await home.quiet()
+            assert home.talk() == [("Anna", "Alice, are you there?"), ("Bob", "I am Bob.")]
 
 
 async def test_an_answer_that_comes_after_an_error_of_its_model_is_an_answer() -> None:
     late = [*REFUSED, Speak("I am here.", 1.0, chunk_ms=100, pace=1.0, wait=False, after_ms=int(REFUSED_S * 900))]
-    async with house(agent("Alice", TalkModel(late)), agent("Bob", TalkModel("I am Bob.")), floor=addressed) as home:
-        anna = await home.come("Anna")
+    async with anna_in(two(TalkModel(late), "I am Bob.", floor=addressed)) as (home, anna):
         anna.write("Alice, are you there?")
         await asyncio.sleep(2 * REFUSED_S)
         await home.quiet()
@@ -95,7 +78,7 @@ async def test_a_provider_that_ends_each_session_at_once_is_asked_less_and_less_
             return link
 
     model = Brief("Yes.")
-    async with house(agent("Alice", model), agent("Bob", TalkModel("I am Bob."))) as home:
+    async with two(model, "I am Bob.") as home:
         await home.come("Anna")
         model.is_brief = True
         model.die()
@@ -134,8 +117,7 @@ async def test_an_agent_that_goes_on_while_it_is_heard_is_talked_over_by_nobody(
 async def test_the_next_of_several_is_the_next_also_where_the_last_one_was_muted() -> None:
     models = [TalkModel(STORY) for _ in range(4)]
     agents = [agent(name, model) for name, model in zip(("Alice", "Bob", "Cleo", "Dora"), models, strict=True)]
-    async with house(*agents, floor=broadcast) as home:
-        anna = await home.come("Anna")
+    async with anna_in(house(*agents, floor=broadcast)) as (home, anna):
         anna.write("Say something.")
         async with asyncio.timeout(60):
             while home.room.floor != "bob":  # noqa: ASYNC110
@@ -146,12 +128,8 @@ async def test_the_next_of_several_is_the_next_also_where_the_last_one_was_muted
         assert home.speakers() == ["Alice", "Bob", "Cleo", "Dora"]
 
 
-# -- humans ------------------------------------------------------------------------------------------------------------
-
-
 async def test_words_stay_that_somebody_heard_who_has_left_since() -> None:
-    async with house(agent("Alice", TalkModel(STORY * 2)), agent("Bob", TalkModel("I am Bob."))) as home:
-        anna = await home.come("Anna")
+    async with anna_in(two(TalkModel(STORY * 2), "I am Bob.")) as (home, anna):
         anna.write("Alice, tell me.")
         await asyncio.sleep(4)
         await anna.go()
@@ -167,8 +145,7 @@ async def test_words_stay_that_somebody_heard_who_has_left_since() -> None:
 async def test_nobody_answers_an_empty_room_and_who_comes_back_is_answered() -> None:
     models = [TalkModel(STORY) for _ in range(3)]
     agents = [agent(name, model) for name, model in zip(("Alice", "Bob", "Cleo"), models, strict=True)]
-    async with house(*agents, floor=broadcast, max_agent_turns=20) as home:
-        anna = await home.come("Anna")
+    async with anna_in(house(*agents, floor=broadcast, max_agent_turns=20)) as (home, anna):
         anna.write("Discuss.")
         await asyncio.sleep(1)
         await anna.go()
@@ -181,8 +158,7 @@ async def test_nobody_answers_an_empty_room_and_who_comes_back_is_answered() -> 
 
 
 async def test_who_goes_on_speaking_has_the_floor_after_a_word_of_somebody_else() -> None:
-    async with house(agent("Alice", TalkModel("Yes."))) as home:
-        anna, ben = await home.come("Anna"), await home.come("Ben")
+    async with anna_and_ben_in(house(agent("Alice", TalkModel("Yes.")))) as (home, anna, ben):
         anna.begin("This is a very long sentence of mine.")
         await asyncio.sleep(0.1)
         ben.write("Me too.")
@@ -195,8 +171,7 @@ async def test_who_goes_on_speaking_has_the_floor_after_a_word_of_somebody_else(
 
 
 async def test_who_was_put_out_takes_no_floor_any_more() -> None:
-    async with house(agent("Alice", TalkModel(STORY))) as home:
-        anna, ben = await home.come("Anna"), await home.come("Ben")
+    async with anna_and_ben_in(house(agent("Alice", TalkModel(STORY)))) as (home, anna, ben):
         anna.write("Tell me.")
         await asyncio.sleep(2)
         await home.room.remove(ben.id)

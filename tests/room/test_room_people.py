@@ -1,6 +1,7 @@
 """Who is in a room: how they come, what they are called, what others are told of them, and how they go."""
 
 import asyncio
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -21,7 +22,20 @@ from realtime.room.floor import addressed
 from realtime.room.names import settled_name
 from realtime.room.people import ABSENT_S
 from realtime.testing.cases.hearing import LoudnessDetector
-from tests.room.rooms import HZ, House, Human, TalkModel, agent, house, seconds, utterance
+from tests.room.rooms import (
+    HZ,
+    House,
+    Human,
+    TalkModel,
+    agent,
+    anna_and_ben_in,
+    anna_in,
+    house,
+    seconds,
+    two,
+    utterance,
+)
+from tests.tables import rows
 
 pytestmark = pytest.mark.virtual_time(limit_s=3_600)
 
@@ -34,91 +48,41 @@ class Slow(TalkModel):
         return await super().connect(**how)
 
 
-def two(alice: TalkModel | None = None, bob: TalkModel | None = None, **options: Any) -> Any:
-    return house(
-        agent("Alice", alice or TalkModel("I am Alice.")), agent("Bob", bob or TalkModel("I am Bob.")), **options
-    )
-
-
 def told(model: TalkModel) -> str:
     """What the model was told about itself last."""
     updates = model.of(SessionUpdate)
     return (updates[-1].settings if updates else model.settings[-1]).instructions or ""
 
 
-# -- names -------------------------------------------------------------------------------------------------------------
+def test_a_name_is_what_everybody_sees() -> None:
+    settled = [*rows("names.tsv", "settled"), ["x" * 64, "x" * 64]]
+    assert [ascii(given) for given, name in settled if settled_name(given) != name or settled_name(name) != name] == []
 
 
-@pytest.mark.parametrize(
-    ("given", "name"),
-    [
-        ("  Anna   Lee ", "Anna Lee"),
-        ("Zoe\N{COMBINING DIAERESIS}", "Zo\N{LATIN SMALL LETTER E WITH DIAERESIS}"),
-        ("\N{FULLWIDTH LATIN CAPITAL LETTER A}nna", "Anna"),
-        ("\u5c0f\u660e", "\u5c0f\u660e"),
-        ("O'Neil, Jr.", "O'Neil, Jr."),
-        ("\N{GRINNING FACE}", "\N{GRINNING FACE}"),
-        ("Ana \N{HEAVY BLACK HEART}\N{VARIATION SELECTOR-16}", "Ana \N{HEAVY BLACK HEART}\N{VARIATION SELECTOR-16}"),
-        # Ali Reza in Persian, whose parts do not join.
-        ("\u0639\u0644\u06cc\u200c\u0631\u0636\u0627", "\u0639\u0644\u06cc\u200c\u0631\u0636\u0627"),
-        ("x" * 64, "x" * 64),
-    ],
-)
-def test_a_name_is_what_everybody_sees(given: str, name: str) -> None:
-    assert settled_name(given) == name
-    assert settled_name(name) == name
-
-
-@pytest.mark.parametrize(
-    "name",
-    [
-        "",
-        " ",
-        "x" * 65,
-        "\N{ARABIC LIGATURE SALLALLAHOU ALAYHE WASALLAM}" * 30,
-        "\N{HANGUL FILLER}",
-        "Anna\N{HANGUL FILLER}",
-        "\N{HALFWIDTH HANGUL FILLER}",
-        "\N{BRAILLE PATTERN BLANK}",
-        "An\N{ZERO WIDTH SPACE}na",
-        "\N{RIGHT-TO-LEFT OVERRIDE}annA",
-        "\N{ZERO WIDTH JOINER}\N{VARIATION SELECTOR-16}",
-        "\N{COMBINING ACUTE ACCENT}",
-        "Anna\0",
-        "[Anna]",
-        "A]: hi [B",
-    ],
-)
-async def test_a_name_that_cannot_be_seen_or_is_a_line_of_talk_is_nobodys(name: str) -> None:
-    async with two() as home:
-        anna = await home.come("Anna")
-        with pytest.raises(ClientError) as refused:
-            home.room.make_human(name, home.runtime)
-        assert refused.value.code == "invalid_name"
-        with pytest.raises(ClientError) as refused:
-            home.room.rename(anna.id, name)
-        assert refused.value.code == "invalid_name"
-        newcomer = agent("Dora", TalkModel())
-        newcomer.name = name
-        with pytest.raises(ClientError):
-            await home.room.add(newcomer)
+async def test_a_name_that_cannot_be_seen_or_is_a_line_of_talk_is_nobodys() -> None:
+    long = ("x" * 65, "\N{ARABIC LIGATURE SALLALLAHOU ALAYHE WASALLAM}" * 30)
+    async with anna_in(two()) as (home, anna):
+        for name in ("", " ", *long, *(name for (name,) in rows("names.tsv", "refused"))):
+            with pytest.raises(ClientError) as refused:
+                home.room.make_human(name, home.runtime)
+            assert refused.value.code == "invalid_name"
+            with pytest.raises(ClientError) as refused:
+                home.room.rename(anna.id, name)
+            assert refused.value.code == "invalid_name"
+            newcomer = agent("Dora", TalkModel())
+            newcomer.name = name
+            with pytest.raises(ClientError):
+                await home.room.add(newcomer)
         assert [one.name for one in home.room.participants] == ["Alice", "Bob", "Anna"]
 
 
 async def test_names_that_only_look_different_are_one() -> None:
     async with two() as home:
-        first = await home.come("Stra\N{LATIN SMALL LETTER SHARP S}e")
-        second = await home.come("STRASSE")
-        assert (first.name, second.name) == ("Stra\N{LATIN SMALL LETTER SHARP S}e", "STRASSE 2")
-        first, second = await home.come("Ana"), await home.come("A\N{ZERO WIDTH JOINER}na")
-        assert second.name == "A\N{ZERO WIDTH JOINER}na 2"
+        for name, other in (("Straße", "STRASSE"), ("Ana", "A\N{ZERO WIDTH JOINER}na")):
+            first, second = await home.come(name), await home.come(other)
+            assert (first.name, second.name) == (name, f"{other} 2")
     with pytest.raises(UsageError):
-        ChatRoom(
-            [
-                agent("Zo\N{LATIN SMALL LETTER E WITH DIAERESIS}", TalkModel()),
-                agent("ZOE\N{COMBINING DIAERESIS}", TalkModel()),
-            ]
-        )
+        ChatRoom([agent("Zoë", TalkModel()), agent("ZOE\N{COMBINING DIAERESIS}", TalkModel())])
 
 
 async def test_a_name_is_taken_while_its_agent_is_still_connected() -> None:
@@ -141,16 +105,14 @@ async def test_everybody_may_be_called_the_same_in_another_way() -> None:
     async with two() as home:
         anna = await home.come("anna")
         home.room.rename(anna.id, "Anna")
-        assert anna.name == "Anna"
         n_told = len(anna.events)
         home.room.rename(anna.id, "Anna")
-        assert len(anna.events) == n_told, "nothing has changed"
+        assert (anna.name, len(anna.events)) == ("Anna", n_told), "the second time nothing has changed"
 
 
 async def test_an_agent_that_is_renamed_knows_it_and_so_do_the_others() -> None:
     alice, bob = TalkModel("I am here."), TalkModel()
-    async with two(alice, bob, floor=addressed) as home:
-        anna = await home.come("Anna")
+    async with anna_in(two(alice, bob, floor=addressed)) as (home, anna):
         home.room.rename("alice", "Eva")
         await asyncio.sleep(0.1)
         assert "You are Eva, in a room" in told(alice)
@@ -163,13 +125,12 @@ async def test_an_agent_that_is_renamed_knows_it_and_so_do_the_others() -> None:
             "You are Eva, in a room with humans and these other agents: Bob, Carl." in alice.settings[-1].instructions
         )
         home.room.rename("bob", "Alice")
-        anna.write("Eva, hello.")
-        await home.quiet()
+        await anna.writes("Eva, hello.")
         assert home.talk()[-1] == ("Eva", "I am here.")
 
 
-async def test_agents_are_told_which_others_there_are_when_one_comes_or_goes() -> None:
-    alice, bob, carl = TalkModel(), TalkModel(), TalkModel()
+async def test_agents_are_told_which_others_there_are_when_one_comes_or_goes_or_is_renamed_meanwhile() -> None:
+    alice, bob, carl, dora = TalkModel(), TalkModel(), TalkModel(), Slow()
     async with two(alice, bob) as home:
         await home.come("Anna")
         await home.room.add(agent("Carl", carl))
@@ -181,29 +142,20 @@ async def test_agents_are_told_which_others_there_are_when_one_comes_or_goes() -
         await asyncio.sleep(0.1)
         assert "these other agents: Carl." in told(alice)
         assert "these other agents: Alice." in told(carl)
-
-
-async def test_an_agent_that_is_renamed_while_another_is_connected_is_known_to_it() -> None:
-    dora = Slow()
-    async with two() as home:
-        await home.come("Anna")
         coming = asyncio.create_task(home.room.add(agent("Dora", dora)))
         await asyncio.sleep(1)
         home.room.rename("alice", "Eva")
         await coming
-        assert "these other agents: Eva, Bob." in told(dora)
-
-
-# -- muted, away -------------------------------------------------------------------------------------------------------
+        assert "these other agents: Eva, Carl." in told(dora)
 
 
 def changes(events: list[s.ServerEvent]) -> list[tuple[str, bool, bool]]:
     return [(one.name, one.muted, one.away) for one in events if isinstance(one, s.ServerRoomChangedEvent)]
 
 
-async def test_everybody_is_told_who_is_muted() -> None:
-    async with two() as home:
-        anna, ben = await home.come("Anna"), await home.come("Ben")
+async def test_everybody_is_told_who_is_muted_and_whose_model_is_lost() -> None:
+    alice = TalkModel()
+    async with anna_and_ben_in(two(alice)) as (home, anna, ben):
         home.room.mute(anna.id)
         home.room.mute(anna.id)
         home.room.mute("alice")
@@ -214,16 +166,11 @@ async def test_everybody_is_told_who_is_muted() -> None:
         there = [(one.name, one.muted, one.away) for one in carla.of(s.ServerRoomJoinedEvent)]
         assert [name for name, muted, _ in there if muted] == ["Alice"]
         assert not any(away for _, _, away in there)
-
-
-async def test_everybody_is_told_of_an_agent_whose_model_is_lost() -> None:
-    alice = TalkModel()
-    async with two(alice) as home:
-        anna = await home.come("Anna")
+        home.room.mute("alice", muted=False)
         alice.die()
-        assert changes(anna.events) == [("Alice", False, True)]
+        assert changes(anna.events)[3:] == [("Alice", False, False), ("Alice", False, True)]
         await asyncio.sleep(3)
-        assert changes(anna.events)[1:] == [("Alice", False, False)]
+        assert changes(anna.events)[5:] == [("Alice", False, False)]
 
 
 class Nowhere:
@@ -239,32 +186,32 @@ class Nowhere:
         return
 
 
-def returning(home: House) -> Listener:
-    """A client that may come back."""
-    dialect = NativeDialect()
-    return Listener(
-        sink=Nowhere(),
-        dialect=dialect,
-        runtime=home.runtime,
-        clock=AcknowledgedPlayback(24_000),
-        resumes_with=dialect,
-    )
+async def ben_who_may_return(home: House, grace_s: float) -> tuple[Session, Callable[[], Listener], str]:
+    """Ben's call, what makes each of his sockets, and the token with which he resumes; he is away at once."""
+
+    def socket() -> Listener:
+        dialect = NativeDialect()
+        clock = AcknowledgedPlayback(24_000)
+        return Listener(sink=Nowhere(), dialect=dialect, runtime=home.runtime, clock=clock, resumes_with=dialect)
+
+    human = home.room.make_human("Ben", home.runtime)
+    call = Session(participant=human, runtime=home.runtime, session_id="ben", limits=Limits(grace_s=grace_s))
+    first = socket()
+    call.attach(first)
+    await call.start(SessionConfig())
+    token = call.resume_token.renew()
+    call.detach(first)
+    return call, socket, token
 
 
 async def test_a_human_is_away_while_their_socket_is_lost() -> None:
-    async with two() as home:
-        anna = await home.come("Anna")
-        human = home.room.make_human("Ben", home.runtime)
-        call = Session(participant=human, runtime=home.runtime, session_id="ben", limits=Limits(grace_s=30))
-        first, second = returning(home), returning(home)
-        call.attach(first)
-        await call.start(SessionConfig())
-        token = call.resume_token.renew()
-        call.detach(first)
+    async with anna_in(two()) as (home, anna):
+        call, socket, token = await ben_who_may_return(home, grace_s=30)
         assert changes(anna.events) == [("Ben", False, True)]
         carla = await home.come("Carla")
         assert [(one.name, one.away) for one in carla.of(s.ServerRoomJoinedEvent)][-1] == ("Ben", True)
         assert not carla.of(s.ServerRoomLeftEvent)
+        second = socket()
         call.resume(second, token, call.log.last_seq)
         assert changes(anna.events) == [("Ben", False, True), ("Ben", False, False)]
         call.detach(second)
@@ -273,16 +220,10 @@ async def test_a_human_is_away_while_their_socket_is_lost() -> None:
 
 
 async def test_a_human_who_stays_away_for_a_minute_is_removed_however_long_their_call_waits() -> None:
-    async with two() as home:
-        anna = await home.come("Anna")
-        human = home.room.make_human("Ben", home.runtime)
-        call = Session(participant=human, runtime=home.runtime, session_id="ben", limits=Limits(grace_s=600))
-        first, second = returning(home), returning(home)
-        call.attach(first)
-        await call.start(SessionConfig())
-        token = call.resume_token.renew()
-        call.detach(first)
+    async with anna_in(two()) as (home, anna):
+        call, socket, token = await ben_who_may_return(home, grace_s=600)
         await asyncio.sleep(ABSENT_S - 1)
+        second = socket()
         call.resume(second, token, call.log.last_seq)
         await asyncio.sleep(ABSENT_S)
         assert not anna.of(s.ServerRoomLeftEvent), "who came back in time is there"
@@ -296,29 +237,17 @@ async def test_a_human_who_stays_away_for_a_minute_is_removed_however_long_their
 
 
 async def test_a_human_who_leaves_while_away_is_not_removed_again() -> None:
-    async with two() as home:
-        anna = await home.come("Anna")
-        human = home.room.make_human("Ben", home.runtime)
-        call = Session(participant=human, runtime=home.runtime, session_id="ben", limits=Limits(grace_s=30))
-        first = returning(home)
-        call.attach(first)
-        await call.start(SessionConfig())
-        call.resume_token.renew()
-        call.detach(first)
+    async with anna_in(two()) as (home, anna):
+        await ben_who_may_return(home, grace_s=30)
         await asyncio.sleep(2 * ABSENT_S)
         assert [(one.name, one.reason) for one in anna.of(s.ServerRoomLeftEvent)] == [("Ben", "listener_gone")]
 
 
-# -- coming ------------------------------------------------------------------------------------------------------------
-
-
 async def test_whoever_comes_late_is_told_who_said_what_in_its_order(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(record, "TOLD_ITEMS", 6)
-    async with two(floor=addressed) as home:
-        anna = await home.come("Anna")
+    async with anna_in(two(floor=addressed)) as (home, anna):
         for number in range(4):
-            anna.write(f"Bob, this is line {number}.")
-            await home.quiet()
+            await anna.writes(f"Bob, this is line {number}.")
         ben = await home.come("Ben")
         added = ben.of(s.AgentItemAddedEvent)
         assert [one.agent_id for one in added] == [anna.id, "bob"] * 3
@@ -327,8 +256,7 @@ async def test_whoever_comes_late_is_told_who_said_what_in_its_order(monkeypatch
 
 
 async def test_an_answer_that_goes_on_is_not_told_as_done_to_whoever_comes() -> None:
-    async with two(TalkModel("This is a long story, and it is not over for a while."), floor=addressed) as home:
-        anna = await home.come("Anna")
+    async with anna_in(two("This is a long story, and it is not over for a while.", floor=addressed)) as (home, anna):
         anna.write("Alice, a story please.")
         await asyncio.sleep(0.5)
         ben = await home.come("Ben")
@@ -336,25 +264,18 @@ async def test_an_answer_that_goes_on_is_not_told_as_done_to_whoever_comes() -> 
         assert story.id not in [one.item.id for one in ben.of(s.AgentItemDoneEvent)]
         await home.quiet()
         done = [one.item for one in ben.of(s.AgentItemDoneEvent) if one.item.id == story.id]
-        assert [(one.status, one.text) for one in done] == [home_item(home, story.id)]
-
-
-def home_item(home: House, item_id: str) -> tuple[str, str]:
-    item = home.room.conversation.get(item_id)
-    assert item is not None
-    return item.status, item.text
+        kept = home.room.conversation.get(story.id)
+        assert kept is not None
+        assert [(one.status, one.text) for one in done] == [(kept.status, kept.text)]
 
 
 async def test_an_agent_that_comes_later_knows_what_was_said() -> None:
     dora = Slow("I know.")
-    async with two(bob=TalkModel("A banana."), floor=addressed) as home:
-        anna = await home.come("Anna")
-        anna.write("Bob, what is yellow?")
-        await home.quiet()
+    async with anna_in(two(bob="A banana.", floor=addressed)) as (home, anna):
+        await anna.writes("Bob, what is yellow?")
         coming = asyncio.create_task(home.room.add(agent("Dora", dora)))
         await asyncio.sleep(1)
-        anna.write("So be it.")
-        await home.quiet()
+        await anna.writes("So be it.")
         await coming
         known = [part for item in dora.histories[0] for part in item.content]
         words = ["[Anna]: Bob, what is yellow?", "[Bob]: A banana."]
@@ -362,37 +283,25 @@ async def test_an_agent_that_comes_later_knows_what_was_said() -> None:
         assert dora.read == ["[Anna]: So be it.", "[Bob]: A banana."], "said while its model was being connected"
 
 
-async def test_an_agent_that_comes_back_knows_what_was_said_meanwhile() -> None:
-    alice = TalkModel("I am Alice.")
-    async with two(alice, floor=addressed) as home:
-        anna = await home.come("Anna")
-        anna.write("Alice, hello.")
-        await home.quiet()
+async def test_an_agent_that_comes_back_knows_what_was_said_meanwhile_and_what_was_heard_of_its_last_words() -> None:
+    long = "This is a long answer, of which there is more to hear when the model is lost already."
+    alice = TalkModel("I am Alice.", long)
+    async with anna_in(two(alice, floor=addressed)) as (home, anna):
+        await anna.writes("Alice, hello.")
         alice.die(refusals=2)
         anna.write("Bob, the secret word is banana.")
         await asyncio.sleep(10)
-        assert [item.text for item in alice.histories[-1]] == [
-            "[Anna]: Alice, hello.",
-            "I am Alice.",
-            "[Anna]: Bob, the secret word is banana.",
-            "[Bob]: I am Bob.",
-        ]
-
-
-async def test_an_agent_that_comes_back_knows_what_was_heard_of_its_last_words() -> None:
-    long = "This is a long answer, of which there is more to hear when the model is lost already."
-    alice = TalkModel(long)
-    async with two(alice, floor=addressed) as home:
-        anna = await home.come("Anna")
+        known = ["[Anna]: Alice, hello.", "I am Alice.", "[Anna]: Bob, the secret word is banana.", "[Bob]: I am Bob."]
+        assert [item.text for item in alice.histories[-1]] == known
         anna.write("Alice, tell me all.")
         await asyncio.sleep(seconds(long) * 0.7)
         assert home.room.turns.speaker.unplayed_ms() > 1_000
         alice.die()
         await asyncio.sleep(10)
-        assert [item.text for item in alice.histories[-1]] == ["[Anna]: Alice, tell me all.", long]
+        assert [item.text for item in alice.histories[-1]] == [*known, "[Anna]: Alice, tell me all.", long]
 
 
-async def test_who_hangs_up_in_mid_sentence_as_the_only_human_is_told_of_no_trouble() -> None:
+async def test_who_hangs_up_or_leaves_a_closed_room_in_mid_sentence_is_told_of_no_trouble() -> None:
     told: list[s.ServerEvent] = []
     alice = TalkModel()
     room = ChatRoom([agent("Alice", alice)], make_detector=lambda _: LoudnessDetector())
@@ -403,11 +312,7 @@ async def test_who_hangs_up_in_mid_sentence_as_the_only_human_is_told_of_no_trou
     assert any(isinstance(one, s.AgentInputStartedEvent) for one in told)
     assert not any(isinstance(one, s.AgentErrorEvent) for one in told)
     assert alice.of(AudioCommit) == [], "nobody would be there to read it"
-
-
-async def test_who_leaves_a_closed_room_in_mid_sentence_is_told_of_no_trouble() -> None:
-    async with two() as home:
-        anna = await home.come("Anna")
+    async with anna_in(two()) as (home, anna):
         anna.begin("I was about to say")
         await home.room.close("empty")
         await anna.go()
@@ -467,31 +372,21 @@ async def test_whoever_gives_up_while_the_room_opens_is_not_in_it() -> None:
         assert isinstance(last, s.ServerSessionEndedEvent), "nothing follows the end of a call"
 
 
-# -- going -------------------------------------------------------------------------------------------------------------
-
-
 async def test_what_was_said_before_somebody_left_in_mid_sentence_counts() -> None:
-    async with two(floor=addressed) as home:
-        anna, ben = await home.come("Anna"), await home.come("Ben")
+    async with anna_and_ben_in(two(floor=addressed)) as (home, anna, ben):
         anna.begin("Bob, there is something that you have to know.")
         await anna.go()
         await home.quiet()
         assert home.talk() == [("Anna", "Bob, there is something that you have to know."), ("Bob", "I am Bob.")]
-        seen = [type(one) for one in ben.events if "Input" in type(one).__name__ or "Left" in type(one).__name__]
-        assert seen == [
-            s.AgentInputStartedEvent,
-            s.AgentInputDoneEvent,
-            s.ServerRoomLeftEvent,
-            s.AgentInputTranscriptionDoneEvent,
-        ]
+        seen = [one.type for one in ben.events if "input" in one.type or "left" in one.type]
+        input_events = ("agent_input_started", "agent_input_done", "agent_input_transcription_done")
+        assert seen == [*input_events[:2], "server_room_left", input_events[2]]
 
 
 async def test_an_agent_that_is_thrown_out_is_gone_before_its_model_is() -> None:
     alice = TalkModel()
-    async with two(alice, floor=addressed) as home:
-        anna = await home.come("Anna")
-        anna.write("Alice, hello.")
-        await home.quiet()
+    async with anna_in(two(alice, floor=addressed)) as (home, anna):
+        await anna.writes("Alice, hello.")
         participant = home.room.agent_participants[0]
         leave = participant.leave
 
@@ -502,15 +397,13 @@ async def test_an_agent_that_is_thrown_out_is_gone_before_its_model_is() -> None
         participant.leave = slowly
         removing = asyncio.create_task(home.room.remove("alice"))
         await asyncio.sleep(0.1)
-        anna.write("And what now?")
-        await home.quiet()
+        await anna.writes("And what now?")
         await removing
         assert home.speakers() == ["Alice", "Bob"]
 
 
 async def test_a_human_may_want_longer_silences_in_the_middle_of_a_call() -> None:
-    async with house(agent("Alice", TalkModel())) as home:
-        anna = await home.come("Anna")
+    async with anna_in(house(agent("Alice", TalkModel()))) as (_, anna):
         anna.call.receive(c.ClientSessionUpdateEvent(config={"turn_detection": {"silence_duration_ms": 2_000}}))
         anna.begin("I was about to say")
         anna.end(1_500)

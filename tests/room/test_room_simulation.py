@@ -1,7 +1,7 @@
 """Rooms as they are used: five humans who talk as they like, four agents, the real server and sockets, virtual time.
 
-REALTIME_ROOM_MINUTES is how long they talk; without it two minutes, in `make nightly` five, and there half an hour
-under `addressed`, which takes some thirty seconds of a core.
+REALTIME_ROOM_MINUTES is how long they talk; without it one minute, in `make nightly` five, and there half an hour
+under `addressed`, which takes some thirty seconds of a core. By day they talk under `addressed` alone.
 """
 
 import asyncio
@@ -24,8 +24,8 @@ from tests.volumes import volume
 
 VoiceRoom = Callable[..., Awaitable[RoomRun]]
 
-MINUTES = float(os.environ.get("REALTIME_ROOM_MINUTES", volume(2, 5)))
-LONG_MINUTES = float(os.environ.get("REALTIME_ROOM_MINUTES", volume(2, 30)))
+MINUTES = float(os.environ.get("REALTIME_ROOM_MINUTES", volume(1, 5)))
+LONG_MINUTES = float(os.environ.get("REALTIME_ROOM_MINUTES", volume(1, 30)))
 STOPPED_MS = 760
 """A voice whose words are unknown takes the floor once it lasts 500 ms, which is known up to 60 ms later, and a device
 plays on for 80 ms: there is room for six frames more."""
@@ -45,7 +45,11 @@ def check(run: RoomRun, *, within_ms: float = STOPPED_MS) -> None:
 
 
 @pytest.mark.parametrize(
-    ("policy", "minutes"), [(name, LONG_MINUTES if name == "addressed" else MINUTES) for name in POLICIES]
+    ("policy", "minutes"),
+    [
+        ("addressed", LONG_MINUTES),
+        *(pytest.param(name, MINUTES, marks=pytest.mark.night) for name in POLICIES if name != "addressed"),
+    ],
 )
 async def test_nobody_talks_over_anybody_and_no_word_is_lost(
     voice_room: VoiceRoom, fixtures_dir: Path, policy: str, minutes: float
@@ -73,6 +77,7 @@ async def test_nobody_talks_over_anybody_and_no_word_is_lost(
     assert overlaps >= minutes, "and into each other"
 
 
+@pytest.mark.night
 async def test_the_same_holds_for_real_recordings(voice_room: VoiceRoom, recordings_dir: Path) -> None:
     folder = recordings_dir / "audio"
     run = await voice_room(
@@ -105,10 +110,8 @@ async def test_speech_goes_from_a_browser_through_the_room_to_a_model_and_back(
         folder=fixtures_dir / "audio",
     )
     check(run.floor_went_to("Bob"))
-    assert [(one.name, one.text) for one in run.record.items] == [
-        ("Anna", "Bob, what time is it?"),
-        ("Bob", "It is seven in the morning."),
-    ]
+    expected = [("Anna", "Bob, what time is it?"), ("Bob", "It is seven in the morning.")]
+    assert [(one.name, one.text) for one in run.record.items] == expected
     assert {one.who for one in run.record.played if run.reading.log.speech(one.item_id)} == {"Anna", "Ben"}
     assert [len(pieces) for pieces in (run.heard["Alice"], run.heard["Bob"])] == [1, 0], "Alice has written it down"
 
@@ -137,7 +140,6 @@ async def test_a_bad_line_and_a_lost_socket_trouble_nobody_else(voice_room: Voic
 
 
 async def test_a_model_that_dies_takes_nobody_with_it(voice_room: VoiceRoom, fixtures_dir: Path) -> None:
-
     run = await voice_room(
         {
             "Anna": [
@@ -159,13 +161,8 @@ async def test_a_model_that_dies_takes_nobody_with_it(voice_room: VoiceRoom, fix
         folder=fixtures_dir / "audio",
     )
     run.no_two_agents_at_once().every_word_once()
-    assert [(item.name, item.text) for item in run.record.items if item.role == "assistant"] == [
-        ("Bob", "Hello to you."),
-        ("Alice", "Here I am again."),
-    ]
-
-
-# -- what people do besides talking ------------------------------------------------------------------------------------
+    expected = [("Bob", "Hello to you."), ("Alice", "Here I am again.")]
+    assert [(item.name, item.text) for item in run.record.items if item.role == "assistant"] == expected
 
 
 async def simulated(voice_room: VoiceRoom, folder: Path, seed: int, **options: Any) -> RoomRun:
@@ -175,6 +172,7 @@ async def simulated(voice_room: VoiceRoom, folder: Path, seed: int, **options: A
     return await voice_room(users, folder=folder, seed=seed, by_loudness=True, **options)
 
 
+@pytest.mark.night
 async def test_a_moderator_by_chance_disturbs_nobody(voice_room: VoiceRoom, fixtures_dir: Path) -> None:
     run = await simulated(voice_room, fixtures_dir / "audio", 7, floor=moderator(chooses(7)))
     check(run)
@@ -182,6 +180,7 @@ async def test_a_moderator_by_chance_disturbs_nobody(voice_room: VoiceRoom, fixt
     assert run.human_interruptions >= MINUTES
 
 
+@pytest.mark.night
 async def test_whoever_talks_by_button_is_understood_like_the_others(voice_room: VoiceRoom, fixtures_dir: Path) -> None:
     folder = fixtures_dir / "audio"
     users = talk(folder, minutes=MINUTES, seed=11)
@@ -238,6 +237,7 @@ async def test_who_is_muted_is_not_there_until_the_mute_ends(voice_room: VoiceRo
     ]
 
 
+@pytest.mark.night
 async def test_names_that_change_stand_with_what_was_said_under_them(voice_room: VoiceRoom, fixtures_dir: Path) -> None:
     """All the time somebody is renamed, humans and agents; who is called by an old name is called in vain."""
     chance = Random(13)
@@ -277,6 +277,7 @@ async def test_who_comes_late_may_interrupt_like_anybody_and_nobody_loses_what_t
     assert len("This is a long answer") < len(cut.text) < len(answer), "as Anna and Ben heard it"
 
 
+@pytest.mark.night
 async def test_people_come_and_go_all_the_time(voice_room: VoiceRoom, fixtures_dir: Path) -> None:
     folder = fixtures_dir / "audio"
     users = talk(folder, minutes=MINUTES, seed=17)
@@ -287,6 +288,7 @@ async def test_people_come_and_go_all_the_time(voice_room: VoiceRoom, fixtures_d
     run.transcript_equals_heard()
 
 
+@pytest.mark.night
 async def test_words_are_not_lost_with_the_agent_that_writes_them_down(
     voice_room: VoiceRoom, fixtures_dir: Path
 ) -> None:

@@ -16,7 +16,7 @@ from realtime.room.agent_participant import MAX_TOOL_ROUNDS
 from realtime.room.floor import addressed, broadcast, round_robin
 from realtime.room.transcription import TRANSCRIPT_S
 from realtime.tool import Toolkit
-from tests.room.rooms import DEAF, HZ, TalkModel, agent, house, seconds, utterance
+from tests.room.rooms import DEAF, HZ, TalkModel, agent, anna_and_ben_in, anna_in, house, seconds, two, utterance
 
 pytestmark = pytest.mark.virtual_time(limit_s=7_200)
 
@@ -24,20 +24,9 @@ STORY = "Once upon a time there was a king who had three sons and one crown."
 BUTTON = SessionConfig(turn_detection=TurnDetection(authority="client"))
 
 
-def two(alice: TalkModel | None = None, bob: TalkModel | None = None, **options: Any) -> Any:
-    """A room with Alice and Bob."""
-    return house(
-        agent("Alice", alice or TalkModel("I am Alice.")), agent("Bob", bob or TalkModel("I am Bob.")), **options
-    )
-
-
-# -- humans win --------------------------------------------------------------------------------------------------------
-
-
 async def test_a_voice_stops_the_agent_at_the_word_that_was_heard() -> None:
     alice = TalkModel(STORY, "Yes, Anna?")
-    async with two(alice, floor=addressed) as home:
-        anna = await home.come("Anna")
+    async with anna_in(two(alice, floor=addressed)) as (home, anna):
         anna.write("Alice, tell me a story.")
         await asyncio.sleep(1.5)
         anna.begin("Stop, please.")
@@ -54,36 +43,27 @@ async def test_a_voice_stops_the_agent_at_the_word_that_was_heard() -> None:
         assert flush, "what waits at the page is dropped"
 
 
-async def test_who_types_into_an_answer_is_heard_before_anybody_else_speaks() -> None:
-    alice, bob = TalkModel(STORY), TalkModel("Here I am.")
-    async with two(alice, bob, floor=broadcast, max_agent_turns=2) as home:
-        anna = await home.come("Anna")
+async def test_who_types_into_an_answer_is_heard_before_anybody_else_speaks_and_a_stop_silences_the_room() -> None:
+    async with anna_in(two(STORY, "Here I am.", floor=broadcast, max_agent_turns=2)) as (home, anna):
         anna.write("Hello everyone!")
         await asyncio.sleep(1.0)
-        anna.write("Stop.")
-        assert home.floors()[-4:] == ["Alice", None, "Anna", "Alice"]
-        await home.quiet()
+        await anna.writes("Stop.")
+        assert home.floors()[:5] == ["Anna", "Alice", None, "Anna", "Alice"]
         assert [name for name, _ in home.talk()] == ["Anna", "Alice", "Anna", "Alice", "Bob"]
-
-
-async def test_a_stop_silences_the_room_until_somebody_speaks() -> None:
-    async with two(TalkModel(STORY), floor=broadcast) as home:
-        anna = await home.come("Anna")
-        anna.write("Hello everyone!")
+        anna.write("And now?")
         await asyncio.sleep(1.0)
         anna.call.receive(c.ClientResponseCancelEvent())
         assert home.room.floor is None
         await home.quiet()
-        assert home.speakers() == ["Alice"]
+        assert home.speakers()[3:] == ["Alice"], "until somebody speaks"
         anna.call.receive(c.ClientResponseCreateEvent())
         await asyncio.sleep(0.1)
-        assert home.speakers() == ["Alice", "Bob"], "asked for, the next one speaks"
+        assert home.speakers()[3:] == ["Alice", "Bob"], "asked for, the next one speaks"
         await home.quiet()
 
 
 async def test_two_humans_who_speak_at_once_stay_two_turns() -> None:
-    async with two(floor=addressed) as home:
-        anna, ben = await home.come("Anna"), await home.come("Ben")
+    async with anna_and_ben_in(two(floor=addressed)) as (home, anna, ben):
         anna.begin("Bob, what time is it?")
         ben.begin("And I would like to know")
         ben.end()
@@ -95,34 +75,21 @@ async def test_two_humans_who_speak_at_once_stay_two_turns() -> None:
         assert home.speakers() == ["Bob"]
 
 
-async def test_each_agent_hears_each_word_once() -> None:
-    alice, bob = TalkModel("Bob, do you agree?"), TalkModel("I do.")
-    async with two(alice, bob, floor=addressed) as home:
-        anna, _ = await home.come("Anna"), await home.come("Ben")
-        anna.say("Alice, what do you think?")
-        await home.quiet()
-        sound = utterance("Alice, what do you think?")
+async def test_each_agent_hears_each_word_once_and_only_who_is_spoken_to_gets_the_sound() -> None:
+    alice, bob = TalkModel("Bob, do you agree?", "Yes."), TalkModel("I do.", "Yes.")
+    sound = utterance("How are you today?")
+    async with anna_and_ben_in(two(alice, bob, floor=addressed)) as (home, anna, _):
+        await anna.says("Alice, what do you think?")
         for model, others in ((alice, ["[Bob]: I do."]), (bob, ["[Alice]: Bob, do you agree?"])):
-            heard_it, read_it = sound in model.heard, "[Anna]: Alice, what do you think?" in model.read
-            assert heard_it is not read_it
+            heard_it = utterance("Alice, what do you think?") in model.heard
+            assert heard_it is not ("[Anna]: Alice, what do you think?" in model.read)
             assert [text for text in model.read if "Anna" not in text] == others
         assert [name for name, _ in home.talk()] == ["Anna", "Alice", "Bob"]
-
-
-async def test_only_who_is_spoken_to_gets_the_sound() -> None:
-    alice, bob = TalkModel(), TalkModel()
-    async with two(alice, bob, floor=addressed) as home:
-        anna = await home.come("Anna")
-        anna.write("Bob, hello.")
-        await home.quiet()
-        anna.say("How are you today?")
-        await home.quiet()
-        assert alice.heard == b""
+        await anna.writes("Bob, hello.")
+        await anna.says("How are you today?")
+        assert (sound in alice.heard, sound in bob.heard) == (False, True)
         assert alice.read[-2:] == ["[Anna]: How are you today?", "[Bob]: Yes."]
         assert len(bob.of(AudioCommit)) == 1
-
-
-# -- names -------------------------------------------------------------------------------------------------------------
 
 
 async def test_two_humans_of_one_name_are_told_apart() -> None:
@@ -132,22 +99,18 @@ async def test_two_humans_of_one_name_are_told_apart() -> None:
         assert [one.name for one in (first, second, third)] == ["Anna", "anna 2", "Alice 2"]
         assert second.of(s.ServerRoomJoinedEvent)[0].name == "anna 2", "first of all everybody is told who they are"
         second.write("Hello.")
-        third.say("Hello to you.")
-        await home.quiet()
+        await third.says("Hello to you.")
         assert [name for name, _ in home.talk() if name not in ("Alice", "Bob")] == ["anna 2", "Alice 2"]
         assert "[anna 2]: Hello." in alice.read
 
 
 async def test_a_new_name_counts_from_now_on() -> None:
     bob = TalkModel()
-    async with two(bob=bob, floor=addressed) as home:
-        anna = await home.come("Anna")
+    async with anna_in(two(bob=bob, floor=addressed)) as (home, anna):
         home.room.rename(anna.id, "Annabel")
-        anna.write("Bob, hello.")
-        await home.quiet()
+        await anna.writes("Bob, hello.")
         home.room.rename("bob", "Robert")
-        anna.write("Robert, again.")
-        await home.quiet()
+        await anna.writes("Robert, again.")
         assert [name for name, _ in home.talk()] == ["Annabel", "Bob", "Annabel", "Robert"]
         assert bob.read[0] == "[Annabel]: Bob, hello."
         renamed = [one for one in anna.of(s.ServerRoomLeftEvent) if one.reason == "renamed"]
@@ -158,42 +121,31 @@ async def test_a_new_name_counts_from_now_on() -> None:
             home.room.rename("nobody", "Somebody")
 
 
-# -- muted, removed, added ---------------------------------------------------------------------------------------------
-
-
 async def test_a_muted_human_is_not_heard_and_holds_up_nobody() -> None:
-    async with two(floor=round_robin) as home:
-        anna, ben = await home.come("Anna"), await home.come("Ben")
+    async with anna_and_ben_in(two(floor=round_robin)) as (home, anna, ben):
         anna.begin("What I said before counts.")
         home.room.mute(anna.id)
-        anna.say("Nobody hears this.")
-        await home.quiet()
+        await anna.says("Nobody hears this.")
         assert home.talk()[0] == ("Anna", "What I said before counts.")
         assert home.speakers() == ["Alice"], "the floor is not hers for ever"
-        ben.say("Hello from Ben.")
-        await home.quiet()
+        await ben.says("Hello from Ben.")
         assert home.speakers() == ["Alice", "Bob"]
         home.room.mute(anna.id, False)
         anna.end()
-        anna.say("I am back again.")
-        await home.quiet()
-        assert [text for name, text in home.talk() if name == "Anna"] == [
-            "What I said before counts.",
-            "I am back again.",
-        ]
+        await anna.says("I am back again.")
+        expected = ["What I said before counts.", "I am back again."]
+        assert [text for name, text in home.talk() if name == "Anna"] == expected
 
 
 async def test_a_muted_agent_stops_and_gets_no_floor() -> None:
-    async with two(TalkModel(STORY), floor=broadcast, max_agent_turns=2) as home:
-        anna = await home.come("Anna")
+    async with anna_in(two(TalkModel(STORY), floor=broadcast, max_agent_turns=2)) as (home, anna):
         anna.write("Hello everyone!")
         await asyncio.sleep(1.0)
         home.room.mute("alice")
         await home.quiet()
         assert home.speakers() == ["Alice", "Bob"]
         assert home.talk()[1][1] != STORY
-        anna.write("And now?")
-        await home.quiet()
+        await anna.writes("And now?")
         assert home.speakers() == ["Alice", "Bob", "Bob"]
         home.room.mute("alice", False)
         assert home.speakers()[3:] == ["Alice"], "it may answer as well"
@@ -201,17 +153,14 @@ async def test_a_muted_agent_stops_and_gets_no_floor() -> None:
 
 async def test_whoever_is_thrown_out_is_told_and_the_others_go_on() -> None:
     alice = TalkModel(STORY)
-    async with two(alice, floor=broadcast, max_agent_turns=2) as home:
-        anna, ben = await home.come("Anna"), await home.come("Ben")
+    async with anna_and_ben_in(two(alice, floor=broadcast, max_agent_turns=2)) as (home, anna, ben):
         anna.write("Hello everyone!")
         await asyncio.sleep(1.0)
         await home.room.remove("alice")
         await home.room.remove(ben.id, "rude")
         assert alice.open == 0
-        assert [(one.name, one.reason) for one in anna.of(s.ServerRoomLeftEvent)] == [
-            ("Alice", "kicked"),
-            ("Ben", "rude"),
-        ]
+        expected = [("Alice", "kicked"), ("Ben", "rude")]
+        assert [(one.name, one.reason) for one in anna.of(s.ServerRoomLeftEvent)] == expected
         await asyncio.wait_for(ben.call.ended.wait(), 5)
         assert ben.of(s.AgentEndedEvent)[-1].reason == "rude"
         await home.quiet()
@@ -221,37 +170,26 @@ async def test_whoever_is_thrown_out_is_told_and_the_others_go_on() -> None:
             await home.room.remove("alice")
 
 
-async def test_an_agent_that_is_thrown_out_while_it_is_away_does_not_come_back() -> None:
-    alice = TalkModel()
-    async with two(alice) as home:
+async def test_an_agent_that_is_away_or_came_back_can_be_thrown_out() -> None:
+    alice, bob = TalkModel(), TalkModel()
+    async with two(alice, bob) as home:
         await home.come("Anna")
         alice.die()
+        bob.die()
         await home.room.remove("alice")
         await asyncio.sleep(100)
-        assert alice.open == 0
+        assert (alice.open, bob.open) == (0, 1)
         assert [one.name for one in home.room.participants] == ["Bob", "Anna"]
-        assert [one.name for one in home.of(s.ServerRoomJoinedEvent)] == ["Alice", "Bob", "Anna"]
-
-
-async def test_an_agent_that_came_back_can_be_thrown_out() -> None:
-    alice = TalkModel()
-    async with two(alice) as home:
-        await home.come("Anna")
-        alice.die()
-        await asyncio.sleep(5)
-        assert alice.open == 1
-        await home.room.remove("alice")
-        assert alice.open == 0
-        assert [one.name for one in home.room.agents] == ["Bob"]
+        assert [one.name for one in home.of(s.ServerRoomJoinedEvent)] == ["Alice", "Bob", "Anna", "Bob"]
+        await home.room.remove("bob")
+        assert (bob.open, [*home.room.agents]) == (0, [])
 
 
 async def test_an_agent_may_come_later() -> None:
     carl, twice = TalkModel("I am Carl."), TalkModel()
-    async with two(floor=addressed) as home:
-        anna = await home.come("Anna")
+    async with anna_in(two(floor=addressed)) as (home, anna):
         await home.room.add(agent("Carl", carl))
-        anna.write("Carl, hello.")
-        await home.quiet()
+        await anna.writes("Carl, hello.")
         assert home.speakers() == ["Carl"]
         with pytest.raises(ClientError, match="taken"):
             await home.room.add(agent("carl", twice))
@@ -264,10 +202,8 @@ async def test_an_agent_may_come_later() -> None:
 
 async def test_whoever_comes_late_is_told_all_there_is() -> None:
     alice = TalkModel("I am Alice.")
-    async with two(alice, floor=addressed) as home:
-        anna = await home.come("Anna")
-        anna.write("Alice, hello.")
-        await home.quiet()
+    async with anna_in(two(alice, floor=addressed)) as (home, anna):
+        await anna.writes("Alice, hello.")
         alice.die(refusals=99)
         anna.begin("I was about to say")
         ben = await home.come("Ben")
@@ -276,9 +212,6 @@ async def test_whoever_comes_late_is_told_all_there_is() -> None:
         assert ben.of(s.ServerRoomFloorEvent)[-1].participant_id == anna.id
         assert [(one.item.name, one.item.text) for one in ben.of(s.AgentItemDoneEvent)] == home.talk()
         assert [one.agent_name for one in ben.of(s.AgentReadyEvent)] == ["Alice", "Bob"]
-
-
-# -- push to talk ------------------------------------------------------------------------------------------------------
 
 
 async def test_a_turn_of_push_to_talk_lasts_until_the_button_is_released() -> None:
@@ -292,8 +225,7 @@ async def test_a_turn_of_push_to_talk_lasts_until_the_button_is_released() -> No
         anna.call.receive(c.ClientAudioCommitEvent())
         await home.quiet()
         assert home.talk() == [("Anna", "Bob, are you there?"), ("Bob", "I am Bob.")]
-        ben.say("Thank you, Bob.")
-        await home.quiet()
+        await ben.says("Thank you, Bob.")
         assert home.speakers() == ["Bob", "Bob"]
 
 
@@ -310,24 +242,21 @@ async def test_a_button_that_was_pressed_by_mistake_holds_up_nobody(how: str) ->
         else:
             await anna.go()
         assert home.room.floor is None
-        ben.say("And what about me?")
-        await home.quiet()
+        await ben.says("And what about me?")
         assert home.talk() == [("Ben", "And what about me?"), ("Alice", "I am Alice.")]
 
 
 @pytest.mark.parametrize("event", [c.ClientAudioCommitEvent, c.ClientAudioClearEvent])
 async def test_a_turn_that_its_client_ends_while_the_voice_goes_on_takes_none_of_the_next_one(event: Any) -> None:
     """Also where the voice ends with it: then the detector finds an end that belongs to no turn."""
-    async with two(floor=round_robin) as home:
-        anna = await home.come("Anna")
+    async with anna_in(two(floor=round_robin)) as (home, anna):
         anna.begin("This is what I say.")
         anna.call.receive(event())
         for _ in range(20):
             anna.end(100)
             await asyncio.sleep(0.1)
         await home.quiet()
-        anna.say("And now what?")
-        await home.quiet()
+        await anna.says("And now what?")
         assert "And now what?" in [text for _, text in home.talk()]
 
 
@@ -340,41 +269,25 @@ async def test_a_button_that_is_held_for_ever_makes_turns_all_the_same() -> None
         assert len(anna.of(s.AgentInputDoneEvent)) == 2
 
 
-# -- lines that are lost -----------------------------------------------------------------------------------------------
-
-
-async def test_whoever_leaves_in_the_middle_of_a_sentence_leaves_the_floor() -> None:
-    async with two(floor=round_robin) as home:
-        anna, ben = await home.come("Anna"), await home.come("Ben")
-        anna.begin("What I wanted to say is")
-        ben.say("Let me say something, too.")
-        await asyncio.sleep(1)
-        assert home.speakers() == []
-        await anna.go()
-        await home.quiet()
-        assert home.talk() == [
-            ("Ben", "Let me say something, too."),
-            ("Anna", "What I wanted to say is"),
-            ("Alice", "I am Alice."),
-        ]
-
-
-async def test_a_socket_that_stalls_in_the_middle_of_a_sentence_holds_up_nobody_and_loses_nothing() -> None:
-    async with two(floor=round_robin) as home:
-        anna, ben = await home.come("Anna"), await home.come("Ben")
+async def test_whoever_stalls_or_leaves_in_the_middle_of_a_sentence_holds_up_nobody_and_loses_nothing() -> None:
+    async with anna_and_ben_in(two(floor=round_robin)) as (home, anna, ben):
         anna.begin("What I wanted to say")
         await asyncio.sleep(10)
-        ben.say("Is Anna still there?")
-        await home.quiet()
+        await ben.says("Is Anna still there?")
         assert home.speakers() == ["Alice"]
         anna.begin("is this.")
         assert home.room.floor == anna.id
         anna.end()
         await home.quiet()
         assert home.talk()[2:] == [("Anna", "What I wanted to say is this."), ("Bob", "I am Bob.")]
-
-
-# -- agents that misbehave ---------------------------------------------------------------------------------------------
+        anna.begin("And there is")
+        ben.say("Let me say something, too.")
+        await asyncio.sleep(1)
+        assert home.speakers() == ["Alice", "Bob"]
+        await anna.go()
+        await home.quiet()
+        said = [("Ben", "Let me say something, too."), ("Anna", "And there is"), ("Alice", "I am Alice.")]
+        assert home.talk()[4:] == said
 
 
 async def test_an_agent_that_calls_a_tool_for_ever_loses_the_floor() -> None:
@@ -388,12 +301,10 @@ async def test_an_agent_that_calls_a_tool_for_ever_loses_the_floor() -> None:
 
     alice = TalkModel([CallTools((("look", {}),))])
     bob = TalkModel("I am Bob.")
-    async with house(
-        agent("Alice", alice, toolkit=Toolkit([look])), agent("Bob", bob), floor=broadcast, max_agent_turns=2
-    ) as home:
-        anna = await home.come("Anna")
-        anna.write("Hello everyone!")
-        await home.quiet()
+    async with anna_in(
+        house(agent("Alice", alice, toolkit=Toolkit([look])), agent("Bob", bob), floor=broadcast, max_agent_turns=2)
+    ) as (home, anna):
+        await anna.writes("Hello everyone!")
         assert home.speakers() == ["Alice", "Bob"]
         assert calls <= MAX_TOOL_ROUNDS
         assert home.talk()[-1] == ("Bob", "I am Bob.")
@@ -424,8 +335,9 @@ async def test_words_that_never_come_are_not_waited_for_for_ever() -> None:
     def deaf(message: ModelInput) -> list[Step] | None:
         return [] if isinstance(message, AudioCommit) else None
 
-    async with two(TalkModel("I am Alice.", react=deaf), TalkModel("I am Bob.", react=deaf), floor=round_robin) as home:
-        anna, ben = await home.come("Anna"), await home.come("Ben")
+    async with anna_and_ben_in(
+        two(TalkModel("I am Alice.", react=deaf), TalkModel("I am Bob.", react=deaf), floor=round_robin)
+    ) as (home, anna, ben):
         anna.say("Nobody writes this down.")
         ben.write("Hello?")
         await asyncio.sleep(TRANSCRIPT_S - 1)
@@ -435,11 +347,9 @@ async def test_words_that_never_come_are_not_waited_for_for_ever() -> None:
 
 
 async def test_a_room_without_agents_is_a_place_to_talk() -> None:
-    async with house() as home:
-        anna, ben = await home.come("Anna"), await home.come("Ben")
+    async with anna_and_ben_in(house()) as (home, anna, ben):
         anna.write("Is anybody here?")
-        ben.say("Only I am here.")
-        await home.quiet()
+        await ben.says("Only I am here.")
         assert home.talk()[0] == ("Anna", "Is anybody here?")
         assert next(one.item.text for one in ben.of(s.AgentItemDoneEvent)) == "Is anybody here?"
         assert ben.errors() == ["nobody_hears"]
@@ -447,51 +357,40 @@ async def test_a_room_without_agents_is_a_place_to_talk() -> None:
         assert home.speakers() == []
 
 
-async def test_agents_that_take_no_sound_read_what_others_write_down() -> None:
-    deaf, bob = TalkModel("I am Alice.", profile=DEAF), TalkModel("I am Bob.")
-    async with two(deaf, bob, floor=broadcast, max_agent_turns=2) as home:
-        anna = await home.come("Anna")
-        anna.say("Hello to all of you.")
-        await home.quiet()
+async def test_agents_that_take_no_sound_read_what_others_write_down_and_alone_they_say_so() -> None:
+    deaf = TalkModel("I am Alice.", profile=DEAF)
+    async with anna_in(two(deaf, floor=broadcast, max_agent_turns=2)) as (home, anna):
+        await anna.says("Hello to all of you.")
         assert home.speakers() == ["Alice", "Bob"]
         assert deaf.read == ["[Anna]: Hello to all of you.", "[Bob]: I am Bob."]
-        assert deaf.heard == b""
-        assert anna.errors() == []
-
-
-async def test_a_room_in_which_nobody_can_hear_says_so() -> None:
-    async with house(agent("Alice", TalkModel("I am Alice.", profile=DEAF))) as home:
-        anna = await home.come("Anna")
+        assert (deaf.heard, anna.errors()) == (b"", [])
+    async with anna_in(house(agent("Alice", TalkModel("I am Alice.", profile=DEAF)))) as (home, anna):
         anna.say("Hello to all of you.")
         assert anna.errors() == ["nobody_hears"]
-        anna.write("Then I write.")
-        await home.quiet()
+        await anna.writes("Then I write.")
         assert home.talk() == [("Anna", ""), ("Anna", "Then I write."), ("Alice", "I am Alice.")]
 
 
-# -- many --------------------------------------------------------------------------------------------------------------
-
-
-async def test_a_full_room_lets_nobody_in_until_somebody_leaves() -> None:
-    async with two(max_humans=2) as home:
-        anna, _ = await home.come("Anna"), await home.come("Ben")
-        with pytest.raises(ClientError, match="2 in the room"):
-            await home.come("Carla")
-        await anna.go()
-        assert (await home.come("Carla")).name == "Carla"
-
-
-async def test_as_many_as_come_at_once_only_so_many_get_in() -> None:
+async def test_a_full_room_lets_nobody_in_until_somebody_leaves_and_a_closed_one_nobody_at_all() -> None:
     async with two(max_humans=3) as home:
         results = await asyncio.gather(*(home.come(f"h{number}") for number in range(8)), return_exceptions=True)
-        refused = [one for one in results if isinstance(one, ClientError)]
         assert len(home.room.humans) == 3
-        assert [one.code for one in refused] == ["room_full"] * 5
+        assert [one.code for one in results if isinstance(one, ClientError)] == ["room_full"] * 5
+        with pytest.raises(ClientError, match="3 in the room"):
+            await home.come("Carla")
+        await home.humans[0].go()
+        carla = await home.come("Carla")
+        assert carla.name == "Carla"
+        await home.room.close("over")
+        with pytest.raises(ClientError, match="closed"):
+            await home.come("Ben")
+        carla.write("Hello?")
+        await asyncio.sleep(1)
+        assert home.speakers() == []
 
 
 async def test_people_who_come_and_go_without_end_leave_nothing_behind() -> None:
-    async with two(floor=addressed) as home:
-        anna = await home.come("Anna")
+    async with anna_in(two(floor=addressed)) as (home, anna):
         for number in range(300):
             guest = await home.come(f"Guest {number % 3}")
             if number % 3 == 0:
@@ -506,17 +405,5 @@ async def test_people_who_come_and_go_without_end_leave_nothing_behind() -> None
         context, pending = room._context, room.turns.transcription.pending
         assert (len(room.humans), len(pending), len(context.timers), len(context.tasks)) == (1, 0, 0, 0)
         assert len(room.log.read(0)) <= 1_100
-        anna.say("Am I alone again?")
-        await home.quiet()
+        await anna.says("Am I alone again?")
         assert home.talk()[-2][0] == "Anna"
-
-
-async def test_a_closed_room_lets_nobody_in() -> None:
-    async with two() as home:
-        anna = await home.come("Anna")
-        await home.room.close("over")
-        with pytest.raises(ClientError, match="closed"):
-            await home.come("Ben")
-        anna.write("Hello?")
-        await asyncio.sleep(1)
-        assert home.speakers() == []

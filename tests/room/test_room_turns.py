@@ -25,19 +25,13 @@ from realtime.room.human_participant import (
     TURNS_PER_S,
 )
 from realtime.room.rate import Rate
-from tests.room.rooms import DEAF, HZ, House, Human, TalkModel, agent, house, utterance
+from tests.room.rooms import DEAF, HZ, House, Human, TalkModel, agent, anna_and_ben_in, anna_in, house, two, utterance
 
 pytestmark = pytest.mark.virtual_time(limit_s=7_200)
 
 BUTTON = SessionConfig(turn_detection=TurnDetection(authority="client"))
 LONG = "Bob this is a long sentence that I say at once, without an end or a pause at all, and then on and on."
 BYTES_PER_MS = HZ * 2 // 1000
-
-
-def two(alice: TalkModel | None = None, bob: TalkModel | None = None, **options: Any) -> Any:
-    return house(
-        agent("Alice", alice or TalkModel("I am Alice.")), agent("Bob", bob or TalkModel("I am Bob.")), **options
-    )
 
 
 def heard_ms(*models: TalkModel) -> float:
@@ -51,13 +45,9 @@ def turns(home: House) -> int:
     return len(home.of(s.AgentInputDoneEvent))
 
 
-# -- speech that is cut off goes on ------------------------------------------------------------------------------------
-
-
 async def test_who_speaks_for_minutes_keeps_the_floor_and_every_word() -> None:
     alice, bob = TalkModel("I am Alice."), TalkModel("I am Bob.")
-    async with two(alice, bob, floor=round_robin) as home:
-        anna = await home.come("Anna")
+    async with anna_in(two(alice, bob, floor=round_robin)) as (home, anna):
         story = (utterance("And so on, and so on. ") * 200)[: 130_000 * BYTES_PER_MS]
         for at in range(0, len(story), 1_000 * BYTES_PER_MS):
             anna.hear(story[at : at + 1_000 * BYTES_PER_MS])
@@ -72,8 +62,7 @@ async def test_who_speaks_for_minutes_keeps_the_floor_and_every_word() -> None:
 
 
 async def test_silence_after_the_longest_turn_is_no_turn() -> None:
-    async with two(floor=round_robin) as home:
-        anna = await home.come("Anna")
+    async with anna_in(two(floor=round_robin)) as (home, anna):
         story = utterance("And so on, and so on. ") * 200
         for at in range(0, len(story), 640):
             if turns(home):
@@ -87,110 +76,61 @@ async def test_silence_after_the_longest_turn_is_no_turn() -> None:
         assert home.speakers() == ["Alice"]
 
 
-async def test_nothing_from_before_the_end_of_a_mute_is_heard() -> None:
-    alice = TalkModel()
-    async with house(agent("Alice", alice), floor=addressed) as home:
-        anna = await home.come("Anna")
-        whisper = b"\x05\x00" * (HZ // 4)
-        home.room.mute(anna.id)
-        anna.hear(whisper)
-        home.room.mute(anna.id, muted=False)
-        anna.say("Now you may hear me.")
-        await home.quiet()
-        assert heard_ms(alice) > 0
-        assert whisper[:320] not in alice.heard
-
-
-async def test_who_may_be_heard_again_in_mid_speech_is_heard_from_there_on() -> None:
-    alice = TalkModel("I am Alice.")
-    async with house(agent("Alice", alice), floor=addressed) as home:
-        anna = await home.come("Anna")
-        pcm, at = utterance(LONG), 1_000 * BYTES_PER_MS
-        home.room.mute(anna.id)
-        anna.hear(pcm[:at])
-        home.room.mute(anna.id, muted=False)
-        anna.hear(pcm[at:])
-        anna.end()
-        await home.quiet()
-        assert turns(home) == 1
-        assert bytes(alice.heard).startswith(pcm[at : at + 3_200]), "and nothing of what was muted"
-        assert heard_ms(alice) >= (len(pcm) - at) / BYTES_PER_MS
-
-
-async def test_a_mute_that_ends_in_silence_begins_no_turn() -> None:
-    async with two(floor=addressed) as home:
-        anna = await home.come("Anna")
-        home.room.mute(anna.id)
-        anna.begin("Nobody is to hear this.")
-        home.room.mute(anna.id, muted=False)
-        anna.end(5_000)
-        await home.quiet()
-        assert home.of(s.AgentInputStartedEvent) == []
-        assert home.speakers() == []
-
-
-async def test_who_speaks_on_after_a_commit_is_heard_in_another_turn() -> None:
-    alice = TalkModel("I am Alice.")
-    async with house(agent("Alice", alice), floor=addressed) as home:
-        anna = await home.come("Anna")
-        pcm, at = utterance(LONG), 800 * BYTES_PER_MS
-        anna.hear(pcm[:at])
-        anna.call.receive(c.ClientAudioCommitEvent())
-        anna.hear(pcm[at:])
-        assert home.room.floor == anna.id
-        anna.end()
-        await home.quiet()
-        assert turns(home) == 2
-        assert heard_ms(alice) >= len(pcm) / BYTES_PER_MS
-
-
-async def test_a_few_words_after_a_commit_are_a_turn_as_well() -> None:
-    async with two(floor=addressed) as home:
-        anna = await home.come("Anna")
-        pcm = utterance("Bob, what do you think of it?")
-        at = len(pcm) - (GOES_ON_MS // 2) * BYTES_PER_MS
-        anna.hear(pcm[:at])
-        anna.call.receive(c.ClientAudioCommitEvent())
-        anna.hear(pcm[at:])
-        anna.end()
-        await home.quiet()
-        assert turns(home) == 2
-
-
-@pytest.mark.parametrize("how", ["leaves", "is muted"])
-async def test_what_was_said_after_a_commit_is_a_turn_where_nothing_follows(how: str) -> None:
-    alice, said_ms = TalkModel("I am Alice."), 700
-    async with two(alice, floor=addressed) as home:
-        anna, _ = await home.come("Anna"), await home.come("Ben")
-        pcm = utterance(LONG)
-        anna.hear(pcm[: 1_000 * BYTES_PER_MS])
-        anna.call.receive(c.ClientAudioCommitEvent())
-        anna.hear(pcm[1_000 * BYTES_PER_MS : (1_000 + said_ms) * BYTES_PER_MS])
-        assert turns(home) == 1
-        if how == "leaves":
-            await anna.go()
-        else:
+async def test_only_what_follows_the_end_of_a_mute_is_heard() -> None:
+    speech, at = utterance(LONG), 1_000 * BYTES_PER_MS
+    whisper, nothing = b"\x05\x00" * (HZ // 4), b""
+    said: list[tuple[bytes, bytes, int]] = [
+        (whisper, utterance("Now you may hear me."), 1),
+        (speech[:at], speech[at:], 1),
+        (utterance("Nobody is to hear this."), nothing, 0),
+    ]
+    for muted, heard, n_turns in said:
+        alice = TalkModel("I am Alice.")
+        async with anna_in(house(agent("Alice", alice), floor=addressed)) as (home, anna):
             home.room.mute(anna.id)
-        assert turns(home) == 2
-        await home.quiet()
-        assert heard_ms(alice) >= 1_000 + said_ms
+            anna.hear(muted)
+            home.room.mute(anna.id, muted=False)
+            anna.hear(heard)
+            anna.end(5_000)
+            await home.quiet()
+            assert turns(home) == len(home.of(s.AgentInputStartedEvent)) == len(home.speakers()) == n_turns
+            assert heard[:3_200] in alice.heard
+            assert muted[-320:] not in alice.heard
+            assert heard_ms(alice) >= len(heard) / BYTES_PER_MS
 
 
-async def test_a_mute_right_after_a_commit_makes_no_turn() -> None:
-    async with two(floor=addressed) as home:
-        anna = await home.come("Anna")
+@pytest.mark.parametrize(
+    ("then_ms", "ends", "n_turns"),
+    [
+        (2_000, "is silent", 2),
+        (GOES_ON_MS // 2, "is silent", 2),
+        (700, "leaves", 2),
+        (700, "is muted", 2),
+        (60, "is muted", 1),
+    ],
+)
+async def test_what_is_said_after_a_commit_is_another_turn(then_ms: int, ends: str, n_turns: int) -> None:
+    """Unless it is next to nothing."""
+    alice = TalkModel("I am Alice.")
+    async with anna_and_ben_in(house(agent("Alice", alice), floor=addressed)) as (home, anna, _):
         pcm = utterance(LONG)
         anna.hear(pcm[: 1_000 * BYTES_PER_MS])
         anna.call.receive(c.ClientAudioCommitEvent())
-        anna.hear(pcm[1_000 * BYTES_PER_MS : 1_060 * BYTES_PER_MS])
-        home.room.mute(anna.id)
-        await home.quiet()
+        anna.hear(pcm[1_000 * BYTES_PER_MS : (1_000 + then_ms) * BYTES_PER_MS])
         assert turns(home) == 1
+        if ends == "leaves":
+            await anna.go()
+        elif ends == "is muted":
+            home.room.mute(anna.id)
+        else:
+            anna.end()
+        await home.quiet()
+        assert turns(home) == n_turns
+        assert heard_ms(alice) >= 1_000 + (then_ms if n_turns == 2 else 0)
 
 
 async def test_a_commit_at_the_end_of_speech_is_answered_at_once() -> None:
-    async with two(floor=addressed) as home:
-        anna = await home.come("Anna")
+    async with anna_in(two(floor=addressed)) as (home, anna):
         anna.begin("Bob, are you there?")
         anna.call.receive(c.ClientAudioCommitEvent())
         anna.end(5_000)
@@ -201,27 +141,20 @@ async def test_a_commit_at_the_end_of_speech_is_answered_at_once() -> None:
         assert home.talk() == [("Anna", "Bob, are you there?"), ("Bob", "I am Bob.")]
 
 
-@pytest.mark.parametrize("rate_hz", [8_000, 24_000, 44_100, 48_000])
-async def test_a_tap_of_which_too_little_arrives_is_no_turn(rate_hz: int) -> None:
+async def test_a_tap_of_which_too_little_arrives_is_no_turn_nor_one_that_is_muted() -> None:
     """Of 100 ms at another rate the resampler keeps some back."""
-    async with two(floor=addressed) as home:
-        anna = await home.come("Anna", BUTTON)
-        for _ in range(10):
-            piece = b"\x10\x00" * (rate_hz // 100)
-            anna.call.receive(c.ClientAudioAppendEvent(audio=piece, format=AudioFormat.pcm16(rate_hz)))
-        anna.call.receive(c.ClientAudioCommitEvent())
-        assert turns(home) == 0
-        assert home.room.floor is None
-
-
-async def test_a_mute_in_the_middle_of_a_tap_is_no_turn() -> None:
-    async with two(floor=addressed) as home:
-        anna = await home.come("Anna", BUTTON)
-        anna.hear(utterance(LONG)[: 60 * BYTES_PER_MS])
-        home.room.mute(anna.id)
-        assert turns(home) == 0
-        assert home.room.floor is None
-        assert [one.agent_id for one in anna.of(s.AgentInputClearedEvent)] == [anna.id]
+    for rate_hz in (8_000, 24_000, 44_100, 48_000):
+        async with two(floor=addressed) as home:
+            anna = await home.come("Anna", BUTTON)
+            for _ in range(10):
+                piece = b"\x10\x00" * (rate_hz // 100)
+                anna.call.receive(c.ClientAudioAppendEvent(audio=piece, format=AudioFormat.pcm16(rate_hz)))
+            anna.call.receive(c.ClientAudioCommitEvent())
+            assert (turns(home), home.room.floor) == (0, None)
+            anna.hear(utterance(LONG)[: 60 * BYTES_PER_MS])
+            home.room.mute(anna.id)
+            assert (turns(home), home.room.floor) == (0, None)
+            assert [one.agent_id for one in anna.of(s.AgentInputClearedEvent)][-1] == anna.id
 
 
 def tap(human: Human, number: int) -> None:
@@ -249,8 +182,7 @@ async def test_who_makes_turns_without_end_is_slowed_down_and_takes_no_words_fro
         for number in range(10):
             tap(anna, number)
         assert turns(home) == TURNS_AT_ONCE + int(2 * TURNS_PER_S)
-        ben.say("Alice, what time is it?")
-        await home.quiet()
+        await ben.says("Alice, what time is it?")
         assert ("Ben", "Alice, what time is it?") in home.talk()
         assert home.talk()[-1] == ("Alice", "It is seven.")
 
@@ -296,38 +228,31 @@ async def test_a_turn_that_is_too_much_holds_up_no_leave_and_no_mute() -> None:
         await home.quiet()
 
 
-# -- typing ------------------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("text", ["", " ", "\n\t "])
-async def test_a_line_with_nothing_in_it_stops_nobody(text: str) -> None:
-    async with two(TalkModel("This is a story that is not over for a while."), floor=addressed) as home:
-        anna = await home.come("Anna")
+async def test_a_line_with_nothing_in_it_stops_nobody() -> None:
+    story = "This is a story that is not over for a while."
+    async with anna_in(two(story, floor=addressed)) as (home, anna):
         anna.write("Alice, a story please.")
         await asyncio.sleep(0.5)
-        anna.call.receive(c.ClientTextAppendEvent(text=text, event_id="e1"))
-        assert anna.errors() == ["empty_text"]
-        assert anna.of(s.AgentErrorEvent)[0].client_event_id == "e1"
+        for text in ("", " ", "\n\t "):
+            anna.call.receive(c.ClientTextAppendEvent(text=text, event_id="e1"))
+        assert [(one.code, one.client_event_id) for one in anna.of(s.AgentErrorEvent)] == [("empty_text", "e1")] * 3
         assert home.room.floor == "alice"
         await home.quiet()
-        assert home.talk()[-1] == ("Alice", "This is a story that is not over for a while.")
+        assert home.talk()[-1] == ("Alice", story)
 
 
 async def test_a_line_that_is_longer_than_anybody_types_is_refused() -> None:
-    async with two(TalkModel("Yes."), floor=addressed) as home:
-        anna = await home.come("Anna")
+    async with anna_in(two("Yes.", floor=addressed)) as (home, anna):
         anna.write("x" * (MAX_LINE_CHARS + 1))
         assert anna.errors() == ["text_too_long"]
-        anna.write("x" * MAX_LINE_CHARS)
-        await home.quiet()
+        await anna.writes("x" * MAX_LINE_CHARS)
         assert [who for who, _ in home.talk()] == ["Anna", "Alice"]
 
 
 async def test_who_types_without_end_is_slowed_down_and_deafens_nobody() -> None:
     """A participant that floods."""
     bob = TalkModel()
-    async with two(bob=bob, floor=lambda _: None) as home:
-        anna, ben = await home.come("Anna"), await home.come("Ben")
+    async with anna_and_ben_in(two(bob=bob, floor=lambda _: None)) as (home, anna, ben):
         for number in range(10_000):
             anna.write(f"{number}")
         assert len(home.talk()) == LINES_AT_ONCE
@@ -359,9 +284,6 @@ def test_a_rate_never_allows_more_at_once_than_it_names() -> None:
     with pytest.raises(ClientError, match="more than 3 lines at once") as refused:
         rate.check(9_000.0)
     assert (refused.value.code, refused.value.retryable) == ("too_fast", True)
-
-
-# -- what a call keeps -------------------------------------------------------------------------------------------------
 
 
 async def test_the_call_of_a_human_keeps_the_end_of_a_long_talk(monkeypatch: pytest.MonkeyPatch) -> None:

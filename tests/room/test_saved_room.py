@@ -11,7 +11,7 @@ from realtime.errors import UsageError
 from realtime.module import StateModule
 from realtime.room import ChatRoom
 from realtime.room.floor import addressed
-from tests.room.rooms import TalkModel, agent, house
+from tests.room.rooms import TalkModel, agent, anna_in, house
 
 pytestmark = pytest.mark.virtual_time(limit_s=7_200)
 
@@ -23,8 +23,7 @@ async def test_a_room_goes_on_where_a_saved_one_stopped(tmp_path: Path) -> None:
     async with house(alice, bob, floor=addressed) as home:
         assert isinstance(home.room, StateModule)
         anna = await home.come("Anna")
-        anna.write("Alice, who are you?")
-        await home.quiet()
+        await anna.writes("Alice, who are you?")
         await session.save_session_state(session_id="s1", room=home.room, alice=alice, bob=bob)
     assert json.loads((tmp_path / "s1.json").read_text("utf-8")).keys() == {"room", "alice", "bob"}
 
@@ -36,24 +35,18 @@ async def test_a_room_goes_on_where_a_saved_one_stopped(tmp_path: Path) -> None:
         await home.quiet()
         told = [item.text for item in home.room.conversation.items()]
         assert told == ["Alice, who are you?", "I am Alice."]
-        assert [(item.role, item.text) for item in models[0].histories[0]] == [
-            ("user", "[Anna]: Alice, who are you?"),
-            ("assistant", "I am Alice."),
-        ]
-        assert [item.text for item in models[1].histories[0]] == [
-            "[Anna]: Alice, who are you?",
-            "[Alice]: I am Alice.",
-        ]
+        expected = [("user", "[Anna]: Alice, who are you?"), ("assistant", "I am Alice.")]
+        assert [(item.role, item.text) for item in models[0].histories[0]] == expected
+        expected = ["[Anna]: Alice, who are you?", "[Alice]: I am Alice."]
+        assert [item.text for item in models[1].histories[0]] == expected
         assert [event.item.text for event in ben.events if event.type == "agent_item_added"] == told
-        ben.write("Alice, do you remember?")
-        await home.quiet()
+        await ben.writes("Alice, do you remember?")
         assert home.talk()[-1] == ("Alice", "We spoke before.")
 
 
 async def test_what_is_being_said_is_saved_as_far_as_it_was_heard() -> None:
     words = "This answer takes quite a few seconds until all of it has been heard."
-    async with house(agent("Alice", TalkModel(words)), floor=addressed) as home:
-        anna = await home.come("Anna")
+    async with anna_in(house(agent("Alice", TalkModel(words)), floor=addressed)) as (home, anna):
         anna.write("Alice, tell me.")
         await asyncio.sleep(1.5)
         state = home.room.state_dict()

@@ -12,10 +12,9 @@ from realtime.event import server as s
 from realtime.event.model import ModelEvent, ModelResponseCreatedEvent, ModelResponseDoneEvent
 from realtime.model.base import AudioCommit, Connection, ModelInput, OnEvent, Profile, ResponseCancel
 from realtime.model.script import Step, Transcribe, Wait
-from realtime.room.floor import FloorState, Participant, addressed, broadcast
-from realtime.room.floor_keeper import POLICY_S
+from realtime.room.floor import FloorState, addressed, broadcast
 from realtime.testing.cases.hearing import voice
-from tests.room.rooms import HZ, TalkModel, agent, house
+from tests.room.rooms import HZ, TalkModel, agent, anna_and_ben_in, anna_in, two
 
 pytestmark = pytest.mark.virtual_time(limit_s=7_200)
 
@@ -23,33 +22,19 @@ STORY = "Once upon a time there was a king who had three sons and one crown."
 STOP = c.ClientResponseCancelEvent()
 
 
-def two(alice: TalkModel | None = None, bob: TalkModel | None = None, **options: Any) -> Any:
-    """A room with Alice and Bob."""
-    return house(
-        agent("Alice", alice or TalkModel("I am Alice.")), agent("Bob", bob or TalkModel("I am Bob.")), **options
-    )
-
-
 def slow_words(after_ms: int, words: str = "What is the time, please?") -> Callable[[ModelInput], list[Step] | None]:
     """A model that takes its time to write down."""
     return lambda message: [Wait(after_ms), Transcribe(words)] if isinstance(message, AudioCommit) else None
 
 
-# -- the end of a turn -------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("begins_s", [0.039, 0.052, 0.286])
-async def test_a_turn_ends_where_the_time_left_is_too_short_for_the_clock(
-    monkeypatch: pytest.MonkeyPatch, begins_s: float
-) -> None:
+async def test_a_turn_ends_where_the_time_left_is_too_short_for_the_clock(monkeypatch: pytest.MonkeyPatch) -> None:
     """A listener who never says what was heard, and times that are sums of fractions."""
-    async with two(floor=broadcast, max_agent_turns=2) as home:
-        anna = await home.come("Anna")
-        monkeypatch.setattr(Audience, "unplayed_ms", lambda _: 333)
-        await asyncio.sleep(begins_s)
-        anna.write("Hello.")
-        await home.quiet()
-        assert home.speakers() == ["Alice", "Bob"]
+    monkeypatch.setattr(Audience, "unplayed_ms", lambda _: 333)
+    for begins_s in (0.039, 0.052, 0.286):
+        async with anna_in(two(floor=broadcast, max_agent_turns=2)) as (home, anna):
+            await asyncio.sleep(begins_s)
+            await anna.writes("Hello.")
+            assert home.speakers() == ["Alice", "Bob"]
 
 
 class AtOnce(TalkModel):
@@ -98,8 +83,7 @@ async def test_a_turn_is_over_once_where_the_model_says_at_once_that_it_has_stop
         return "Alice" if len(asked) == 1 else None
 
     bob = TalkModel()
-    async with two(AtOnce(STORY), bob, floor=policy) as home:
-        anna = await home.come("Anna")
+    async with anna_in(two(AtOnce(STORY), bob, floor=policy)) as (home, anna):
         anna.write("Alice, a story please.")
         await asyncio.sleep(1.0)
         if how == "writes":
@@ -120,7 +104,7 @@ async def test_a_turn_is_over_once_where_the_model_says_at_once_that_it_has_stop
 
 @pytest.mark.parametrize("who", ["Anna", "Ben"])
 async def test_a_cough_before_the_first_word_of_an_answer_takes_nothing_from_the_question(who: str) -> None:
-    async with two(TalkModel("It is seven."), floor=addressed) as home:
+    async with two("It is seven.", floor=addressed) as home:
         people = {"Anna": await home.come("Anna"), "Ben": await home.come("Ben")}
         people["Anna"].write("Alice, what time is it?")
         await asyncio.sleep(0.02)
@@ -133,8 +117,7 @@ async def test_a_cough_before_the_first_word_of_an_answer_takes_nothing_from_the
 
 
 async def test_a_stop_before_the_first_word_of_an_answer_holds() -> None:
-    async with two(TalkModel("It is seven."), floor=addressed) as home:
-        anna = await home.come("Anna")
+    async with anna_in(two("It is seven.", floor=addressed)) as (home, anna):
         anna.write("Alice, what time is it?")
         await asyncio.sleep(0.02)
         anna.call.receive(STOP)
@@ -143,13 +126,9 @@ async def test_a_stop_before_the_first_word_of_an_answer_holds() -> None:
         assert home.talk() == [("Anna", "Alice, what time is it?")]
 
 
-# -- stop --------------------------------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("what", ["leaves", "is muted", "comes"])
 async def test_a_stop_holds_whoever_comes_or_goes(what: str) -> None:
-    async with two(TalkModel(STORY), floor=broadcast) as home:
-        anna, ben = await home.come("Anna"), await home.come("Ben")
+    async with anna_and_ben_in(two(TalkModel(STORY), floor=broadcast)) as (home, anna, ben):
         anna.write("Hello everyone!")
         await asyncio.sleep(1.0)
         anna.call.receive(STOP)
@@ -167,28 +146,31 @@ async def test_a_stop_holds_whoever_comes_or_goes(what: str) -> None:
         await home.quiet()
 
 
-async def test_a_stop_counts_while_a_policy_thinks() -> None:
-    async def slow(state: FloorState) -> str | None:
-        await asyncio.sleep(1)
-        return "Alice"
+async def think(state: FloorState) -> str | None:
+    """A policy that takes a second for each turn of a human."""
+    await asyncio.sleep(1)
+    return "Alice" if state.last is not None and state.last.kind == "human" else None
 
-    async with two(floor=slow) as home:
-        anna = await home.come("Anna")
+
+async def test_a_stop_counts_while_a_policy_thinks_or_words_are_waited_for() -> None:
+    async with anna_in(two(floor=think)) as (home, anna):
         anna.write("Hello.")
         await asyncio.sleep(0.3)
         anna.call.receive(STOP)
         assert home.room.floor is None
         await asyncio.sleep(5)
         assert home.speakers() == []
+    async with anna_in(two(TalkModel(react=slow_words(500)), floor=addressed)) as (home, anna):
+        anna.say("What is the time, please?")
+        await asyncio.sleep(0.2)
+        anna.call.receive(STOP)
+        await home.quiet()
+        assert home.talk() == [("Anna", "What is the time, please?")]
+        assert home.speakers() == []
 
 
 async def test_a_policy_that_thinks_while_a_human_begins_to_speak_gives_nobody_the_floor() -> None:
-    async def slow(state: FloorState) -> str | None:
-        await asyncio.sleep(1)
-        return "Alice" if state.last is not None and state.last.kind == "human" else None
-
-    async with two(floor=slow) as home:
-        anna = await home.come("Anna")
+    async with anna_in(two(floor=think)) as (home, anna):
         anna.write("Hello.")
         await asyncio.sleep(0.9)
         anna.begin("What I have to say takes me a while.")
@@ -201,83 +183,11 @@ async def test_a_policy_that_thinks_while_a_human_begins_to_speak_gives_nobody_t
         assert [name for name, _ in home.talk()] == ["Anna", "Anna", "Alice"]
 
 
-async def test_a_stop_counts_while_words_are_waited_for() -> None:
-    async with two(TalkModel(react=slow_words(500)), floor=addressed) as home:
-        anna = await home.come("Anna")
-        anna.say("What is the time, please?")
-        await asyncio.sleep(0.2)
-        anna.call.receive(STOP)
-        await home.quiet()
-        assert home.talk() == [("Anna", "What is the time, please?")]
-        assert home.speakers() == []
-
-
 async def test_a_stop_leaves_the_floor_to_a_human_who_speaks() -> None:
-    async with two(floor=addressed) as home:
-        anna, ben = await home.come("Anna"), await home.come("Ben")
+    async with anna_and_ben_in(two(floor=addressed)) as (home, anna, ben):
         anna.begin("I am speaking for a while now.")
         ben.call.receive(STOP)
         assert home.room.floor == anna.id
         anna.end()
         await home.quiet()
         assert home.speakers() == ["Alice"], "what she has said since is answered"
-
-
-# -- policies that are wrong -------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("is_async", [False, True])
-async def test_a_policy_may_answer_with_a_participant(is_async: bool) -> None:
-    def now(state: FloorState) -> Any:
-        return state.agents[1]
-
-    async def later(state: FloorState) -> Any:
-        return state.agents[1]
-
-    async with two(floor=later if is_async else now, max_agent_turns=1) as home:
-        anna = await home.come("Anna")
-        anna.write("Hello.")
-        await home.quiet()
-        assert home.speakers() == ["Bob"]
-        assert anna.errors() == []
-
-
-@pytest.mark.parametrize("is_async", [False, True])
-@pytest.mark.parametrize("wrong", [7, ["Bob"], Participant, b"bob"])
-async def test_a_policy_that_answers_with_anything_else_is_told_and_the_room_goes_on(
-    wrong: object, is_async: bool
-) -> None:
-    answers: list[Any] = [wrong]
-
-    def now(_: FloorState) -> Any:
-        return answers[-1]
-
-    async def later(_: FloorState) -> Any:
-        return answers[-1]
-
-    async with two(floor=later if is_async else now, max_agent_turns=1) as home:
-        anna = await home.come("Anna")
-        anna.say("Hello to all of you.")
-        await home.quiet()
-        assert home.room.floor is None
-        assert anna.errors() == ["floor_policy_failed"]
-        assert not any(one.away for one in home.room.participants), "it was no fault of the agent that wrote it down"
-        answers.append("Bob")
-        anna.write("Hello?")
-        await home.quiet()
-        assert home.speakers() == ["Bob"]
-
-
-async def test_a_policy_that_never_answers_holds_the_floor_no_longer_than_it_may_think() -> None:
-    async def hang(_: FloorState) -> str | None:
-        await asyncio.Event().wait()
-        return None
-
-    async with two(floor=hang) as home:
-        anna = await home.come("Anna")
-        anna.write("Hello.")
-        await asyncio.sleep(POLICY_S - 1)
-        assert home.room.floor == anna.id
-        await home.quiet()
-        assert anna.errors() == ["floor_policy_failed"]
-        assert home.of(s.ServerRoomFloorEvent)[-1].reason == "nobody"

@@ -22,18 +22,13 @@ from realtime.room.floor import FloorState, addressed, broadcast
 from realtime.server.agentscope_compat import in_turns
 from realtime.tool import Toolkit
 from realtime.turn.responses import ANSWER_S
-from tests.room.rooms import Human, TalkModel, agent, house, spoken
+from tests.room.rooms import Human, TalkModel, agent, anna_in, house, two
 
 pytestmark = pytest.mark.virtual_time(limit_s=7_200)
 
 STALLED: list[Step] = [Emit(ModelResponseCreatedEvent(response_id="r1"))]
 """A response that begins and never goes on."""
 STORY = "Once upon a time there was a king who had three sons and one crown, and nobody to give it to."
-
-
-def two(alice: TalkModel, bob: TalkModel | None = None, **options: Any) -> Any:
-    """A room with Alice and Bob."""
-    return house(agent("Alice", alice), agent("Bob", bob or TalkModel("I am Bob.")), **options)
 
 
 def dying_when_asked(model: TalkModel, *, times: int, refusals: int = 0) -> None:
@@ -51,24 +46,20 @@ def dying_when_asked(model: TalkModel, *, times: int, refusals: int = 0) -> None
     model._react = react
 
 
-# -- models that stall -------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("stalls", [[], STALLED])
-async def test_a_model_that_stalls_loses_the_floor_and_another_is_asked(stalls: list[Step]) -> None:
-    async with two(TalkModel(stalls), floor=addressed) as home:
-        anna = await home.come("Anna")
-        anna.write("Alice, are you there?")
-        await asyncio.sleep(ANSWER_S - 1)
-        assert home.room.floor == "alice"
-        await home.quiet()
-        assert home.talk() == [("Anna", "Alice, are you there?"), ("Bob", "I am Bob.")]
-        assert anna.errors() == ["no_answer"]
+async def test_a_model_that_stalls_loses_the_floor_and_another_is_asked() -> None:
+    stalling: tuple[list[Step], ...] = ([], STALLED)
+    for stalls in stalling:
+        async with anna_in(two(TalkModel(stalls), floor=addressed)) as (home, anna):
+            anna.write("Alice, are you there?")
+            await asyncio.sleep(ANSWER_S - 1)
+            assert home.room.floor == "alice"
+            await home.quiet()
+            assert home.talk() == [("Anna", "Alice, are you there?"), ("Bob", "I am Bob.")]
+            assert anna.errors() == ["no_answer"]
 
 
 async def test_nobody_is_asked_for_ever_where_all_models_stall() -> None:
-    async with two(TalkModel([]), TalkModel([]), floor=broadcast) as home:
-        anna = await home.come("Anna")
+    async with anna_in(two(TalkModel([]), TalkModel([]), floor=broadcast)) as (home, anna):
         anna.write("Is anybody there?")
         await asyncio.sleep(10 * ANSWER_S)
         assert anna.errors() == ["no_answer"] * 2
@@ -86,8 +77,7 @@ async def test_a_model_that_stalls_in_the_middle_is_heard_to_where_it_came() -> 
         delta=bytes(round(said_s * 24_000) * 2), format=AudioFormat.pcm16(24_000), **part
     )
     words = ModelResponseAudioTranscriptDoneEvent(transcript=STORY, **part)
-    async with two(TalkModel([*STALLED, Emit(sound), Emit(words)]), floor=addressed) as home:
-        anna = await home.come("Anna")
+    async with anna_in(two(TalkModel([*STALLED, Emit(sound), Emit(words)]), floor=addressed)) as (home, anna):
         anna.write("Alice, tell me a story.")
         await asyncio.sleep(said_s - 1)
         assert home.room.floor == "alice"
@@ -96,52 +86,34 @@ async def test_a_model_that_stalls_in_the_middle_is_heard_to_where_it_came() -> 
         assert anna.errors() == ["no_answer"]
 
 
-async def test_a_tool_that_takes_long_is_waited_for() -> None:
+async def test_a_tool_that_takes_long_is_waited_for_and_a_model_that_says_nothing_after_it_loses_the_floor() -> None:
     async def look() -> str:
         """Looks."""
         await asyncio.sleep(1.4 * ANSWER_S)
         return "It rains."
 
-    alice = TalkModel([CallTools((("look", {}),))], [spoken("It rains.")])
-    async with house(
-        agent("Alice", alice, toolkit=Toolkit([look])), agent("Bob", TalkModel()), floor=addressed
-    ) as home:
-        anna = await home.come("Anna")
+    call = [CallTools((("look", {}),))]
+    alice = agent("Alice", TalkModel(call, "It rains.", call, []), toolkit=Toolkit([look]))
+    async with anna_in(house(alice, agent("Bob", TalkModel("I am Bob.")), floor=addressed)) as (home, anna):
         anna.write("Alice, how is the weather?")
         await asyncio.sleep(1.4 * ANSWER_S - 1)
         assert home.room.floor == "alice"
         await home.quiet()
         assert home.talk()[-1] == ("Alice", "It rains.")
         assert anna.errors() == []
-
-
-async def test_a_model_that_says_nothing_after_its_tool_loses_the_floor() -> None:
-    def look() -> str:
-        """Looks."""
-        return "It rains."
-
-    alice = TalkModel([CallTools((("look", {}),))], [])
-    async with house(
-        agent("Alice", alice, toolkit=Toolkit([look])), agent("Bob", TalkModel("I am Bob.")), floor=addressed
-    ) as home:
-        anna = await home.come("Anna")
-        anna.write("Alice, how is the weather?")
-        await asyncio.sleep(ANSWER_S + 1)
+        anna.write("Alice, and now?")
+        await asyncio.sleep(2.4 * ANSWER_S + 1)
         assert anna.errors() == ["no_answer"]
         await home.quiet()
-        assert home.speakers() == ["Alice", "Bob"]
+        assert home.speakers() == ["Alice", "Alice", "Bob"]
 
 
 async def test_two_who_talk_among_themselves_go_on_where_the_first_stalls() -> None:
-    async with two(TalkModel(STALLED), TalkModel("I begin."), floor=in_turns(), max_agent_turns=3) as home:
-        anna = await home.come("Anna")
+    async with anna_in(two(TalkModel(STALLED), "I begin.", floor=in_turns(), max_agent_turns=3)) as (home, anna):
         anna.call.receive(c.ClientResponseCreateEvent())
         await asyncio.sleep(ANSWER_S + 1)
         await home.quiet()
         assert home.talk()[0] == ("Bob", "I begin.")
-
-
-# -- a client that has its agent go on ---------------------------------------------------------------------------------
 
 
 async def test_a_client_lets_its_agent_speak_on_after_its_tool() -> None:
@@ -166,16 +138,11 @@ async def test_a_client_lets_its_agent_speak_on_after_its_tool() -> None:
     await room.stop()
 
 
-# -- models that are lost ----------------------------------------------------------------------------------------------
-
-
 async def test_what_was_asked_of_an_agent_whose_model_is_lost_is_asked_of_another() -> None:
     alice = TalkModel("I am Alice.")
     dying_when_asked(alice, times=1, refusals=99)
-    async with two(alice, floor=addressed) as home:
-        anna = await home.come("Anna")
-        anna.write("Alice, what time is it?")
-        await home.quiet()
+    async with anna_in(two(alice, floor=addressed)) as (home, anna):
+        await anna.writes("Alice, what time is it?")
         assert home.talk() == [("Anna", "Alice, what time is it?"), ("Bob", "I am Bob.")]
         assert [one.name for one in home.room.turns.floor.state.said] == ["Anna", "Bob"], "who said nothing had no turn"
 
@@ -183,8 +150,7 @@ async def test_what_was_asked_of_an_agent_whose_model_is_lost_is_asked_of_anothe
 async def test_an_agent_that_is_alone_answers_when_its_model_is_back() -> None:
     alice = TalkModel("It is seven.")
     dying_when_asked(alice, times=1)
-    async with house(agent("Alice", alice), floor=addressed) as home:
-        anna = await home.come("Anna")
+    async with anna_in(house(agent("Alice", alice), floor=addressed)) as (home, anna):
         anna.write("Alice, what time is it?")
         await asyncio.sleep(5)
         await home.quiet()
@@ -201,8 +167,7 @@ async def test_a_question_that_no_model_survives_is_not_asked_for_ever() -> None
 
     alice = TalkModel()
     dying_when_asked(alice, times=99)
-    async with house(agent("Alice", alice), floor=policy) as home:
-        anna = await home.come("Anna")
+    async with anna_in(house(agent("Alice", alice), floor=policy)) as (home, anna):
         anna.write("Divide by zero.")
         await asyncio.sleep(120)
         assert asked == 2

@@ -2,7 +2,6 @@
 
 import asyncio
 from collections.abc import Callable
-from typing import Any
 
 import pytest
 
@@ -15,17 +14,12 @@ from realtime.model.script import Emit, Step, Transcribe, Wait
 from realtime.room.floor import FloorState, addressed, broadcast
 from realtime.room.transcription import LATE_WORDS_S, SLOW_WORDS_S, TRANSCRIPT_S
 from realtime.testing.cases.hearing import voice
-from tests.room.rooms import HZ, House, TalkModel, agent, house, utterance
+from tests.room.rooms import HZ, House, TalkModel, agent, anna_and_ben_in, anna_in, house, two, utterance
 
 pytestmark = pytest.mark.virtual_time(limit_s=7_200)
 
 QUESTION = "Bob, what time is it?"
 React = Callable[[ModelInput], list[Step] | None]
-
-
-def two(alice: TalkModel, bob: TalkModel | None = None, **options: Any) -> Any:
-    """A room with Alice, who writes down first, and Bob."""
-    return house(agent("Alice", alice), agent("Bob", bob or TalkModel("It is seven.")), **options)
 
 
 def on_commit(*steps: Step) -> React:
@@ -58,61 +52,39 @@ def assert_asked_and_answered(home: House) -> None:
     assert words.transcript == QUESTION
 
 
-# -- the one that writes cannot ----------------------------------------------------------------------------------------
+async def test_another_writes_down_what_an_agent_heard_whose_model_is_lost_or_did_not_understand() -> None:
+    failed = ModelInputTranscriptionFailedEvent(item_id="any", code="failed", message="it was not understood")
+    failing: list[Step] = [Transcribe(""), Transcribe("  "), Emit(failed)]
+    for alice in (dying(), *(TalkModel(react=on_commit(step)) for step in failing)):
+        async with anna_in(two(alice, "It is seven.", floor=addressed)) as (home, anna):
+            await anna.says(QUESTION)
+            assert_asked_and_answered(home)
 
 
-async def test_another_writes_down_what_an_agent_heard_whose_model_is_lost() -> None:
-    async with two(dying(), floor=addressed) as home:
-        anna = await home.come("Anna")
-        anna.say(QUESTION)
-        await home.quiet()
-        assert_asked_and_answered(home)
+async def test_the_first_who_understands_counts_and_all_may_be_lost_but_one() -> None:
+    not_understood, slow = TalkModel(react=on_commit(Transcribe(""))), TalkModel(react=late(300))
+    for alice, is_lost in ((not_understood, False), (slow, True)):
+        bob = TalkModel(react=late(300))
+        async with anna_in(two(alice, bob, floor=broadcast, max_agent_turns=0)) as (home, anna):
+            anna.say(QUESTION)
+            await asyncio.sleep(0.1)
+            if is_lost:
+                alice.die(refusals=99)
+            await home.quiet()
+            assert home.talk() == [("Anna", QUESTION)]
+            assert len(bob.of(AudioCommit)) == 1, "who has heard it is not given it again"
 
 
-@pytest.mark.parametrize(
-    "failing",
-    [
-        Transcribe(""),
-        Transcribe("  "),
-        Emit(ModelInputTranscriptionFailedEvent(item_id="any", code="failed", message="it was not understood")),
-    ],
-)
-async def test_another_writes_down_what_an_agent_did_not_understand(failing: Step) -> None:
-    async with two(TalkModel(react=on_commit(failing)), floor=addressed) as home:
-        anna = await home.come("Anna")
-        anna.say(QUESTION)
-        await home.quiet()
-        assert_asked_and_answered(home)
-
-
-async def test_the_first_who_understands_counts_and_not_the_first_who_does_not() -> None:
-    bob = TalkModel("It is seven.", react=late(300))
-    async with two(TalkModel(react=on_commit(Transcribe(""))), bob, floor=broadcast, max_agent_turns=0) as home:
-        anna = await home.come("Anna")
-        anna.say(QUESTION)
-        await home.quiet()
-        assert home.talk() == [("Anna", QUESTION)]
-        assert len(bob.of(AudioCommit)) == 1, "who has heard it is not given it again"
-
-
-async def test_all_who_hear_may_be_lost_but_one() -> None:
-    alice, bob = TalkModel(react=late(300)), TalkModel(react=late(300))
-    async with two(alice, bob, floor=broadcast, max_agent_turns=0) as home:
-        anna = await home.come("Anna")
+@pytest.mark.parametrize("how", ["is thrown out", "is too slow"])
+async def test_another_writes_down_what_an_agent_heard_that_is_thrown_out_or_too_slow(how: str) -> None:
+    async with anna_in(two(TalkModel(react=on_commit()), "It is seven.", floor=addressed)) as (home, anna):
         anna.say(QUESTION)
         await asyncio.sleep(0.1)
-        alice.die(refusals=99)
-        await home.quiet()
-        assert home.talk() == [("Anna", QUESTION)]
-
-
-async def test_another_writes_down_what_an_agent_heard_that_is_thrown_out() -> None:
-    async with two(TalkModel(react=on_commit()), floor=addressed) as home:
-        anna = await home.come("Anna")
-        anna.say(QUESTION)
-        await asyncio.sleep(0.1)
-        await home.room.remove("alice")
-        await asyncio.sleep(0.1)
+        if how == "is thrown out":
+            await home.room.remove("alice")
+            await asyncio.sleep(0.1)
+        else:
+            await asyncio.sleep(SLOW_WORDS_S)
         assert home.room.floor == "bob"
         await home.quiet()
         assert_asked_and_answered(home)
@@ -127,8 +99,7 @@ async def test_a_policy_is_asked_once_where_turns_are_settled_whose_writers_are_
         asked.append("answered")
         return None
 
-    async with house(agent("Alice", TalkModel(react=on_commit())), floor=policy) as home:
-        anna = await home.come("Anna")
+    async with anna_in(house(agent("Alice", TalkModel(react=on_commit())), floor=policy)) as (home, anna):
         anna.write("Hello.")
         await asyncio.sleep(1)
         anna.say(QUESTION)
@@ -165,23 +136,11 @@ async def test_nobody_is_given_what_another_has_heard_when_all_go(how: str) -> N
         assert not room._context.timers
 
 
-async def test_another_writes_down_what_an_agent_is_too_slow_for() -> None:
-    async with two(TalkModel(react=on_commit()), floor=addressed) as home:
-        anna = await home.come("Anna")
-        anna.say(QUESTION)
-        await asyncio.sleep(SLOW_WORDS_S + 0.1)
-        assert home.room.floor == "bob"
-        await home.quiet()
-        assert_asked_and_answered(home)
-
-
 async def test_what_two_do_not_understand_has_no_words() -> None:
     deaf = [TalkModel(react=on_commit(Transcribe(""))) for _ in range(3)]
     names = ("Alice", "Bob", "Carl")
-    async with house(*(agent(*one) for one in zip(names, deaf, strict=True)), floor=addressed) as home:
-        anna = await home.come("Anna")
-        anna.say("Hm.")
-        await home.quiet()
+    async with anna_in(house(*(agent(*one) for one in zip(names, deaf, strict=True)), floor=addressed)) as (home, anna):
+        await anna.says("Hm.")
         assert home.talk() == [("Anna", "")]
         assert [len(model.of(AudioCommit)) for model in deaf] == [1, 1, 0]
         assert home.room.floor is None
@@ -189,20 +148,17 @@ async def test_what_two_do_not_understand_has_no_words() -> None:
 
 async def test_an_agent_that_heard_a_turn_with_another_does_not_read_it_as_well() -> None:
     alice, bob = TalkModel("Yes.", react=on_commit(Transcribe(""))), TalkModel("It is seven.")
-    async with two(alice, bob, floor=addressed) as home:
-        anna = await home.come("Anna")
-        anna.say(QUESTION)
-        await home.quiet()
+    async with anna_in(two(alice, bob, floor=addressed)) as (_, anna):
+        await anna.says(QUESTION)
         assert alice.heard == bob.heard == utterance(QUESTION) + alice.heard[len(utterance(QUESTION)) :]
         assert alice.read == ["[Bob]: It is seven."]
 
 
-# -- words that come late ----------------------------------------------------------------------------------------------
-
-
 async def test_words_that_come_late_are_answered_all_the_same() -> None:
-    async with house(agent("Bob", TalkModel("It is seven.", react=late(12_000))), floor=addressed) as home:
-        anna = await home.come("Anna")
+    async with anna_in(house(agent("Bob", TalkModel("It is seven.", react=late(12_000))), floor=addressed)) as (
+        home,
+        anna,
+    ):
         anna.say(QUESTION)
         await asyncio.sleep(TRANSCRIPT_S + 0.1)
         assert home.room.floor is None, "nobody waits for them"
@@ -225,8 +181,7 @@ async def test_words_that_come_late_while_an_agent_speaks_are_answered_after_it(
 
     bob = TalkModel(react=first(Wait(12_000), Transcribe("What time is it?")))
     alice = TalkModel(story, "It is seven.", react=first())
-    async with house(agent("Bob", bob), agent("Alice", alice), floor=addressed) as home:
-        anna, ben = await home.come("Anna"), await home.come("Ben")
+    async with anna_and_ben_in(house(agent("Bob", bob), agent("Alice", alice), floor=addressed)) as (home, anna, ben):
         anna.say("What time is it?")
         await asyncio.sleep(TRANSCRIPT_S + 0.5)
         ben.write("Alice, a story please.")
@@ -249,8 +204,7 @@ async def test_words_that_come_late_while_an_agent_speaks_are_answered_after_it(
 
 async def test_words_that_never_come_are_none_in_the_end() -> None:
     bob = TalkModel(react=on_commit())
-    async with house(agent("Bob", bob), floor=addressed) as home:
-        anna = await home.come("Anna")
+    async with anna_in(house(agent("Bob", bob), floor=addressed)) as (home, anna):
         for number in range(20):
             anna.say(f"This is sentence number {number} of mine.")
             await asyncio.sleep(12)
@@ -269,8 +223,7 @@ async def test_nobody_is_asked_to_speak_because_words_never_came() -> None:
         asked += 1
         return None
 
-    async with house(agent("Bob", TalkModel(react=on_commit())), floor=policy) as home:
-        anna = await home.come("Anna")
+    async with anna_in(house(agent("Bob", TalkModel(react=on_commit())), floor=policy)) as (home, anna):
         anna.write("Hello.")
         anna.say(QUESTION)
         await asyncio.sleep(TRANSCRIPT_S + 1)
@@ -282,8 +235,7 @@ async def test_nobody_is_asked_to_speak_because_words_never_came() -> None:
 
 async def test_nothing_is_kept_for_an_agent_that_never_writes_down_what_others_do() -> None:
     alice = TalkModel(react=on_commit())
-    async with two(alice, floor=broadcast, max_agent_turns=0) as home:
-        anna = await home.come("Anna")
+    async with anna_in(two(alice, "It is seven.", floor=broadcast, max_agent_turns=0)) as (home, anna):
         for number in range(20):
             anna.say(f"This is sentence number {number} of mine.")
             await asyncio.sleep(12)

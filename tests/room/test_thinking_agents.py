@@ -13,12 +13,13 @@ from realtime.event import server as s
 from realtime.message import Msg, TextBlock
 from realtime.model.local.engine import SpeechParts
 from realtime.room import ChatRoom, Observer
-from realtime.room.floor import POLICIES, Policy, addressed, broadcast
+from realtime.room.floor import POLICIES, addressed, broadcast
 from realtime.room.thinker import MAX_WAITING
 from realtime.tool import ToolContext, Toolkit
 from tests.agent.thinking import ScriptedChat, call, react, remembered, requests_of, say
-from tests.room.rooms import TalkModel, agent
+from tests.room.rooms import House, TalkModel, agent, anna_and_ben_in, anna_in
 from tests.room.thinking import COSTS, Thoughtful, salon, settle
+from tests.volumes import volume
 
 pytestmark = pytest.mark.virtual_time(costs=COSTS, limit_s=3_600)
 
@@ -35,150 +36,104 @@ def in_words(talk: list[tuple[str, str]]) -> list[tuple[str, list[str]]]:
     return [(name, [word for _, words in texts for word in words]) for name, texts in turns]
 
 
-async def test_a_thinking_agent_speaks_in_a_room() -> None:
+async def test_a_thinking_agent_speaks_in_a_room_or_without_a_voice_answers_in_writing() -> None:
     friday = Thoughtful("Friday", "I am Friday. What can I do?")
-    async with salon(friday, floor=addressed) as home:
-        anna = await home.come("Anna")
-        anna.write("Hello, who are you?")
-        await home.quiet()
+    async with anna_in(salon(friday, floor=addressed)) as (home, anna):
+        await anna.writes("Hello, who are you?")
         assert home.talk() == [("Anna", "Hello, who are you?"), ("Friday", "I am Friday. What can I do?")]
         assert sum(len(one.delta) for one in anna.of(s.AgentResponseAudioDeltaEvent)) == 2 * 48_000, "two sentences"
         assert friday.observed == [("Anna", "Hello, who are you?")]
         assert anna.errors() == []
+    mute, friday = SpeechParts(missing=("there is no voice",)), Thoughtful("Friday", "I am here.")
+    async with anna_in(salon(Observer(friday), parts=mute, floor=addressed)) as (home, anna):
+        await anna.writes("Friday, are you there?")
+        assert home.talk() == [("Anna", "Friday, are you there?"), ("Friday", "I am here.")]
+        assert [one.text for one in anna.of(s.AgentResponseTextDoneEvent)] == ["I am here."]
 
 
 async def test_an_observer_gets_every_turn_once_and_in_order_and_is_silent() -> None:
     friday = Thoughtful("Friday")
-    async with salon(agent("Alice", TalkModel("Hello Anna.", "Hello Ben.")), Observer(friday), floor=broadcast) as home:
-        anna, ben = await home.come("Anna"), await home.come("Ben")
-        anna.say("Hello everyone!")
-        await home.quiet()
-        ben.write("Hello from me.")
-        await home.quiet()
+    async with anna_and_ben_in(
+        salon(agent("Alice", TalkModel("Hello Anna.", "Hello Ben.")), Observer(friday), floor=broadcast)
+    ) as (home, anna, ben):
+        await anna.says("Hello everyone!")
+        await ben.writes("Hello from me.")
         await settle()
-        talk = [
-            ("Anna", "Hello everyone!"),
-            ("Alice", "Hello Anna."),
-            ("Ben", "Hello from me."),
-            ("Alice", "Hello Ben."),
-        ]
+        talk = [("Anna", "Hello everyone!"), ("Alice", "Hello Anna.")]
+        talk += [("Ben", "Hello from me."), ("Alice", "Hello Ben.")]
         assert home.talk() == friday.observed == talk
         assert friday.asked == []
 
 
 async def test_an_observer_that_is_called_answers_once() -> None:
     friday = Thoughtful("Friday", "It was red.")
-    async with salon(agent("Alice", TalkModel("I see.")), Observer(friday), floor=addressed) as home:
-        anna = await home.come("Anna")
-        anna.write("Alice, the car was red.")
-        await home.quiet()
-        anna.say("Friday, what colour was it?")
-        await home.quiet()
-        anna.write("Good to know.")
-        await home.quiet()
+    async with anna_in(salon(agent("Alice", TalkModel("I see.")), Observer(friday), floor=addressed)) as (home, anna):
+        await anna.writes("Alice, the car was red.")
+        await anna.says("Friday, what colour was it?")
+        await anna.writes("Good to know.")
         assert [name for name, _ in home.talk()] == ["Anna", "Alice", "Anna", "Friday", "Anna", "Alice"]
         assert home.speakers() == ["Alice", "Friday", "Alice"]
         assert friday.asked == [None]
         assert ("Friday", "It was red.") not in friday.observed
 
 
-# -- being called ------------------------------------------------------------------------------------------------------
+async def test_a_called_observer_answers_and_talk_about_it_does_not_wake_it() -> None:
+    for floor in POLICIES.values():
+        friday = Thoughtful("Friday", "Here I am.")
+        room = salon(agent("Alice", TalkModel("Hm.")), agent("Bob", TalkModel("Ah.")), Observer(friday), floor=floor)
+        async with anna_in(room) as (home, anna):
+            for talk in ("Let us meet on Friday.", "Friday works for me."):
+                await anna.writes(talk)
+            assert "Friday" not in home.speakers()
+            n_before = len(home.speakers())
+            await anna.writes("What do you think, Friday?")
+            assert home.speakers()[n_before] == "Friday"
+            await anna.writes("And what does everyone else say?")
+            assert home.speakers().count("Friday") == 1
 
 
-async def test_talk_about_an_observer_does_not_wake_it() -> None:
-    friday = Thoughtful("Friday")
-    async with salon(agent("Alice", TalkModel("Fine.")), Observer(friday), floor=addressed) as home:
-        anna = await home.come("Anna")
-        anna.write("Let us meet on Friday.")
-        await home.quiet()
-        anna.write("Friday works for me.")
-        await home.quiet()
-        assert home.speakers() == ["Alice", "Alice"]
-
-
-@pytest.mark.parametrize("floor", POLICIES.values(), ids=POLICIES)
-async def test_a_called_observer_answers_under_every_policy(floor: Policy) -> None:
-    friday = Thoughtful("Friday", "Here I am.")
-    room = salon(agent("Alice", TalkModel("Hm.")), agent("Bob", TalkModel("Ah.")), Observer(friday), floor=floor)
-    async with room as home:
-        anna = await home.come("Anna")
-        anna.write("What do you think, Friday?")
-        await home.quiet()
-        assert home.speakers()[0] == "Friday"
-        anna.write("And what does everyone else say?")
-        await home.quiet()
-        assert home.speakers().count("Friday") == 1
-
-
-async def test_an_agent_may_call_an_observer_and_the_limit_of_agent_turns_holds() -> None:
-    friday = Thoughtful("Friday", "Alice, do you agree?")
-    async with salon(
-        agent("Alice", TalkModel("Friday, what do you say?")), Observer(friday), floor=addressed, max_agent_turns=5
-    ) as home:
-        anna = await home.come("Anna")
-        anna.write("Hello.")
-        await home.quiet()
+async def test_agents_that_call_each_other_do_not_answer_for_ever() -> None:
+    friday, alice = Thoughtful("Friday", "Alice, do you agree?"), agent("Alice", TalkModel("Friday, what do you say?"))
+    async with anna_in(salon(alice, Observer(friday), floor=addressed, max_agent_turns=5)) as (home, anna):
+        await anna.writes("Hello.")
         assert home.speakers() == ["Alice", "Friday", "Alice", "Friday", "Alice"]
-
-
-async def test_two_thinking_agents_do_not_answer_each_other_for_ever() -> None:
     friday, robin = Thoughtful("Friday", "Robin, what now?"), Thoughtful("Robin", "Friday, what now?")
-    async with salon(friday, robin, floor=addressed) as home:
-        anna = await home.come("Anna")
-        anna.write("Friday, begin.")
-        await home.quiet()
+    async with anna_in(salon(friday, robin, floor=addressed)) as (home, anna):
+        await anna.writes("Friday, begin.")
         assert home.speakers() == ["Friday", "Robin", "Friday", "Robin"]
         voices = {one.agent_name: {*one.delta[:2]} for one in anna.of(s.AgentResponseAudioDeltaEvent)}
         assert voices == {"Friday": {1, 0}, "Robin": {2, 0}}, "each has a voice of its own"
 
 
-async def test_without_a_voice_a_thinking_agent_answers_in_writing() -> None:
-    friday = Thoughtful("Friday", "I am here.")
-    async with salon(Observer(friday), parts=SpeechParts(missing=("there is no voice",)), floor=addressed) as home:
-        anna = await home.come("Anna")
-        anna.write("Friday, are you there?")
-        await home.quiet()
-        assert home.talk() == [("Anna", "Friday, are you there?"), ("Friday", "I am here.")]
-        assert [one.text for one in anna.of(s.AgentResponseTextDoneEvent)] == ["I am here."]
-
-
-# -- being interrupted -------------------------------------------------------------------------------------------------
+async def said_and_remembered(home: House, friday: Any) -> list[tuple[str, str]]:
+    """The talk, which the agent remembers as it was."""
+    memory = [(one.name, one.get_text_content() or "") for one in await remembered(friday)]
+    assert in_words(memory) == in_words(home.talk())
+    return memory
 
 
 async def test_the_memory_of_an_interrupted_agent_holds_what_was_played() -> None:
     friday = react(say("One is first. Two is second. Three is third. Four is last."), say("Yes?"))
-    async with salon(friday, floor=addressed) as home:
-        anna = await home.come("Anna")
+    async with anna_in(salon(friday, floor=addressed)) as (home, anna):
         anna.write("Count.")
         await asyncio.sleep(1.5)
-        anna.write("Stop.")
-        await home.quiet()
+        await anna.writes("Stop.")
         (_, heard) = home.talk()[1]
         assert heard
         assert "Four" not in heard
-        memory = [(one.name, one.get_text_content()) for one in await remembered(friday)]
-        assert memory == [("Anna", "Count."), ("Friday", heard), ("Anna", "Stop."), ("Friday", "Yes?")] == home.talk()
-
-
-async def test_an_agent_that_is_interrupted_before_it_was_heard_remembers_no_word() -> None:
+        expected = [("Anna", "Count."), ("Friday", heard), ("Anna", "Stop."), ("Friday", "Yes?")]
+        assert await said_and_remembered(home, friday) == home.talk() == expected
     friday = react(say("One is first. Two is second."), say("Yes?"))
-    async with salon(friday, floor=addressed) as home:
-        anna = await home.come("Anna")
+    async with anna_in(salon(friday, floor=addressed)) as (home, anna):
         anna.write("Count.")
-        anna.write("No, wait.")
-        await home.quiet()
-        memory = [(one.name, one.get_text_content()) for one in await remembered(friday)]
-        assert (
-            memory
-            == home.talk()
-            == [("Anna", "Count."), ("Anna", "No, wait."), ("Friday", "One is first. Two is second.")]
-        )
+        await anna.writes("No, wait.")
+        expected = [("Anna", "Count."), ("Anna", "No, wait."), ("Friday", "One is first. Two is second.")]
+        assert await said_and_remembered(home, friday) == home.talk() == expected, "nothing had been heard"
 
 
 async def test_an_interruption_ends_a_reply_that_is_being_thought() -> None:
     friday = react(model=ScriptedChat(say("I have to think about that. " * 30), say("Yes?"), piece_s=0.1))
-    async with salon(friday, floor=addressed) as home:
-        anna = await home.come("Anna")
+    async with anna_in(salon(friday, floor=addressed)) as (home, anna):
         anna.write("Tell me all.")
         await asyncio.sleep(4)
         assert friday.is_replying
@@ -195,8 +150,7 @@ async def test_an_interruption_ends_a_reply_that_is_being_thought() -> None:
 
 async def test_an_agent_learns_that_it_was_interrupted_also_when_it_has_said_all() -> None:
     friday = Thoughtful("Friday", "One is first. Two is second. Three is third.")
-    async with salon(friday, floor=addressed) as home:
-        anna = await home.come("Anna")
+    async with anna_in(salon(friday, floor=addressed)) as (home, anna):
         anna.write("Count.")
         await asyncio.sleep(1.5)
         anna.begin("Stop, please.")
@@ -207,7 +161,7 @@ async def test_an_agent_learns_that_it_was_interrupted_also_when_it_has_said_all
         assert friday.interruptions == 1
 
 
-@pytest.mark.parametrize("after_ms", [*range(0, 3_000, 100)])
+@pytest.mark.parametrize("after_ms", range(0, 3_000, volume(300, 100)))
 async def test_whenever_it_is_interrupted_an_agent_remembers_what_the_room_heard(after_ms: int) -> None:
     slow = ScriptedChat(
         [TextBlock(text="Let me look that up for you."), call("look_up")],
@@ -216,15 +170,12 @@ async def test_whenever_it_is_interrupted_an_agent_remembers_what_the_room_heard
         piece_s=0.05,
     )
     friday = react(model=slow, toolkit=Toolkit([look_up]))
-    async with salon(friday, floor=addressed) as home:
-        anna = await home.come("Anna")
+    async with anna_in(salon(friday, floor=addressed)) as (home, anna):
         anna.write("What time is it?")
         await asyncio.sleep(after_ms / 1000)
-        anna.write("Stop.")
-        await home.quiet()
+        await anna.writes("Stop.")
         assert anna.errors() == []
-        memory = [(one.name, one.get_text_content() or "") for one in await remembered(friday)]
-        assert in_words(memory) == in_words(home.talk())
+        await said_and_remembered(home, friday)
         for one in await remembered(friday):
             assert one.has_content_blocks("tool_call") == one.has_content_blocks("tool_result")
         called = [one.tool_use.id for one in anna.of(s.AgentResponseToolUseDoneEvent)]
@@ -240,52 +191,39 @@ async def test_an_interruption_that_takes_time_does_not_hit_the_next_reply() -> 
             await super().interrupt(msg)
 
     friday = Slow("Friday", "One is first. Two is second.", "Yes?")
-    async with salon(friday, floor=addressed) as home:
-        anna = await home.come("Anna")
+    async with anna_in(salon(friday, floor=addressed)) as (home, anna):
         anna.write("Count.")
         await asyncio.sleep(1)
-        anna.write("Stop.")
-        await home.quiet()
+        await anna.writes("Stop.")
         assert home.talk()[-1] == ("Friday", "Yes?")
 
 
 async def test_a_turn_without_a_reply_takes_no_word_from_the_reply_before() -> None:
     friday = react(say("I am here."), ValueError("broken"))
-    async with salon(friday, floor=addressed) as home:
-        anna = await home.come("Anna")
-        anna.write("Are you there?")
-        await home.quiet()
-        anna.write("And now?")
-        await home.quiet()
+    async with anna_in(salon(friday, floor=addressed)) as (_, anna):
+        await anna.writes("Are you there?")
+        await anna.writes("And now?")
         anna.write("Please.")
-        anna.write("Stop.")
-        await home.quiet()
+        await anna.writes("Stop.")
         own = [one.get_text_content() for one in await remembered(friday) if one.role == "assistant"]
         assert own == ["I am here."]
 
 
-# -- what goes wrong ---------------------------------------------------------------------------------------------------
-
-
 async def test_an_agent_that_raises_is_one_error_and_the_room_goes_on() -> None:
     friday = Thoughtful("Friday", UsageError("OPENAI_API_KEY is not set: set it, or give an api_key"), "I am back.")
-    async with salon(agent("Alice", TalkModel("Fine.")), Observer(friday), floor=addressed) as home:
-        anna = await home.come("Anna")
-        anna.write("Friday, are you there?")
-        await home.quiet()
+    async with anna_in(salon(agent("Alice", TalkModel("Fine.")), Observer(friday), floor=addressed)) as (home, anna):
+        await anna.writes("Friday, are you there?")
         (error,) = anna.of(s.AgentErrorEvent)
         assert error.message == "Friday cannot answer: OPENAI_API_KEY is not set: set it, or give an api_key"
         assert (error.code, error.agent_name) == ("agent_failed", "Friday")
-        anna.write("Friday, and now?")
-        await home.quiet()
+        await anna.writes("Friday, and now?")
         assert home.talk()[-1] == ("Friday", "I am back.")
         assert anna.errors() == ["agent_failed"]
 
 
 async def test_an_agent_that_thinks_too_long_loses_the_floor() -> None:
     friday = react(model=ScriptedChat(say("At last."), piece_s=1_000))
-    async with salon(friday, agent("Alice", TalkModel("Fine.")), floor=addressed) as home:
-        anna = await home.come("Anna")
+    async with anna_in(salon(friday, agent("Alice", TalkModel("Fine.")), floor=addressed)) as (home, anna):
         anna.write("Friday, are you there?")
         await asyncio.sleep(25)
         assert anna.errors() == ["no_answer"]
@@ -304,8 +242,7 @@ async def test_a_tool_may_take_longer_than_an_agent_may_be_silent() -> None:
     friday = react(
         [TextBlock(text="Let me see."), call("wait_a_minute")], say("It is 12."), toolkit=Toolkit([wait_a_minute])
     )
-    async with salon(friday, floor=addressed, tool_timeout_s=90) as home:
-        anna = await home.come("Anna")
+    async with anna_in(salon(friday, floor=addressed, tool_timeout_s=90)) as (home, anna):
         anna.write("What time is it?")
         await asyncio.sleep(2)
         assert [one.delta for one in anna.of(s.AgentResponseAudioTranscriptDeltaEvent)] == ["Let me see."]
@@ -318,8 +255,7 @@ async def test_a_tool_may_take_longer_than_an_agent_may_be_silent() -> None:
 
 async def test_a_tool_that_hangs_ends_at_the_limit_of_the_room_and_the_agent_says_so() -> None:
     friday = react([call("wait_a_minute")], say("I cannot tell."), toolkit=Toolkit([wait_a_minute]))
-    async with salon(friday, floor=addressed) as home:
-        anna = await home.come("Anna")
+    async with anna_in(salon(friday, floor=addressed)) as (home, anna):
         anna.write("What time is it?")
         await asyncio.sleep(32)
         (result,) = anna.of(s.AgentResponseToolResultEvent)
@@ -338,17 +274,14 @@ async def test_an_observer_that_cannot_observe_leaves_and_the_room_goes_on(fault
         await asyncio.Event().wait()
 
     friday.observe_hook = observing
-    async with salon(agent("Alice", TalkModel("Fine.")), Observer(friday), floor=addressed) as home:
-        anna = await home.come("Anna")
-        anna.write("Hello.")
-        await home.quiet()
+    async with anna_in(salon(agent("Alice", TalkModel("Fine.")), Observer(friday), floor=addressed)) as (home, anna):
+        await anna.writes("Hello.")
         await asyncio.sleep(25)
         why = "observing a turn failed: KeyError" if fault == "raises" else "it took longer than 20 s to observe a turn"
         (error,) = anna.of(s.AgentErrorEvent)
         assert (error.message, error.code) == (f"Friday leaves the room: {why}", "observer_failed")
         assert [(one.name, one.reason) for one in anna.of(s.ServerRoomLeftEvent)] == [("Friday", "failed")]
-        anna.write("Who is left?")
-        await home.quiet()
+        await anna.writes("Who is left?")
         assert home.speakers() == ["Alice", "Alice"]
         assert [one.name for one in home.room.agents] == ["Alice"]
 
@@ -356,8 +289,9 @@ async def test_an_observer_that_cannot_observe_leaves_and_the_room_goes_on(fault
 async def test_a_slow_observer_holds_up_no_one_and_its_losses_are_counted() -> None:
     friday = Thoughtful("Friday")
     friday.observe_hook = lambda: asyncio.sleep(15)
-    async with salon(agent("Alice", TalkModel("Fine.")), Observer(friday), floor=addressed, max_agent_turns=0) as home:
-        anna = await home.come("Anna")
+    async with anna_in(
+        salon(agent("Alice", TalkModel("Fine.")), Observer(friday), floor=addressed, max_agent_turns=0)
+    ) as (home, anna):
         for number in range(MAX_WAITING + 10):
             anna.write(f"Line {number}.")
             await asyncio.sleep(0.6)
@@ -368,15 +302,10 @@ async def test_a_slow_observer_holds_up_no_one_and_its_losses_are_counted() -> N
         assert described["lost_turns"] == 10 - len(friday.observed) - 1 > 0
 
 
-# -- what it knows of the room -----------------------------------------------------------------------------------------
-
-
 async def test_an_agent_with_a_chat_model_is_told_that_it_is_in_a_room_and_with_whom() -> None:
     friday = react(say("Hello."), sys_prompt="You know the office.")
-    async with salon(agent("Alice", TalkModel("Fine.")), Observer(friday), floor=addressed) as home:
-        anna = await home.come("Anna")
-        anna.write("Friday, hello.")
-        await home.quiet()
+    async with anna_in(salon(agent("Alice", TalkModel("Fine.")), Observer(friday), floor=addressed)) as (_, anna):
+        await anna.writes("Friday, hello.")
         (request,) = requests_of(friday)
         told, said = request.texts
         assert told.startswith("You know the office.")
@@ -391,10 +320,8 @@ async def test_its_tools_are_shown_and_know_the_call() -> None:
         return f"{context.agent_name} found it."
 
     friday = react([call("look_it_up")], say("I have it."), toolkit=Toolkit([look_it_up]))
-    async with salon(Observer(friday), floor=addressed) as home:
-        anna = await home.come("Anna")
-        anna.write("Friday, where is it?")
-        await home.quiet()
+    async with anna_in(salon(Observer(friday), floor=addressed)) as (home, anna):
+        await anna.writes("Friday, where is it?")
         (use,) = anna.of(s.AgentResponseToolUseDoneEvent)
         (progress,) = anna.of(s.AgentToolProgressEvent)
         (result,) = anna.of(s.AgentResponseToolResultEvent)
@@ -403,18 +330,12 @@ async def test_its_tools_are_shown_and_know_the_call() -> None:
         assert home.talk()[-1] == ("Friday", "I have it.")
 
 
-# -- coming and going --------------------------------------------------------------------------------------------------
-
-
 async def test_an_observer_is_a_participant_with_a_name_of_its_own() -> None:
     friday = Thoughtful("Friday")
     async with salon(agent("Alice", TalkModel("Fine.")), Observer(friday)) as home:
         anna = await home.come("Friday")
-        assert [(one.name, one.kind) for one in anna.of(s.ServerRoomJoinedEvent)] == [
-            ("Friday 2", "human"),
-            ("Alice", "agent"),
-            ("Friday", "agent"),
-        ]
+        expected = [("Friday 2", "human"), ("Alice", "agent"), ("Friday", "agent")]
+        assert [(one.name, one.kind) for one in anna.of(s.ServerRoomJoinedEvent)] == expected
         with pytest.raises(ClientError, match="taken"):
             await home.room.observe(Thoughtful("friday"))
         assert [one.silent for one in home.room.participants] == [False, True, False]
@@ -451,8 +372,7 @@ async def test_nothing_runs_on_when_the_room_closes(at_s: float) -> None:
     robin = Thoughtful("Robin")
     robin.observe_hook = lambda: asyncio.sleep(15)
     friday.toolkit.register_tool_function(look_up)
-    async with salon(friday, Observer(robin), floor=addressed) as home:
-        anna = await home.come("Anna")
+    async with anna_in(salon(friday, Observer(robin), floor=addressed)) as (home, anna):
         anna.write("What time is it?")
         await asyncio.sleep(at_s)
         await anna.call.end("left")
@@ -473,28 +393,23 @@ async def test_a_room_without_a_server_stops_in_the_middle_of_a_reply() -> None:
 
 async def test_an_observer_that_comes_later_gets_the_talk_so_far_and_nothing_twice() -> None:
     friday = Thoughtful("Friday", "I know.")
-    async with salon(agent("Alice", TalkModel("Fine.")), floor=addressed) as home:
-        anna = await home.come("Anna")
-        anna.write("One.")
-        await home.quiet()
+    async with anna_in(salon(agent("Alice", TalkModel("Fine.")), floor=addressed)) as (home, anna):
+        await anna.writes("One.")
         await home.room.observe(friday)
         await settle()
         assert friday.observed == [("Anna", "One."), ("Alice", "Fine.")]
-        anna.write("Friday, what do you know?")
-        await home.quiet()
+        await anna.writes("Friday, what do you know?")
         (found,) = [one for one in home.room.participants if one.name == "Friday"]
         await home.room.remove(found.id)
-        anna.write("Two.")
-        await home.quiet()
+        await anna.writes("Two.")
         await home.room.observe(friday)
-        anna.write("Three.")
-        await home.quiet()
+        await anna.writes("Three.")
         await settle()
         heard = [("Anna", "Friday, what do you know?"), ("Anna", "Two."), ("Alice", "Fine."), ("Anna", "Three.")]
         assert friday.observed[2:] == [*heard, ("Alice", "Fine.")]
 
 
-async def test_an_agent_whose_reply_needs_a_message_gets_the_turn_that_it_answers() -> None:
+async def test_an_agent_whose_reply_needs_a_message_gets_the_turn_that_it_answers_once() -> None:
     class Echo(AgentBase):
         """Its `reply` needs a message; it observes nothing."""
 
@@ -504,27 +419,20 @@ async def test_an_agent_whose_reply_needs_a_message_gets_the_turn_that_it_answer
         async def handle_interrupt(self, *args: Any, **kwargs: Any) -> Msg:
             return Msg(self.name, "", "assistant")
 
-    async with salon(Echo("Echo"), floor=addressed) as home:
-        anna = await home.come("Anna")
-        anna.write("Hello.")
-        anna.write("Is anyone there?")
-        await home.quiet()
-        assert home.talk()[-1] == ("Echo", "Anna said: Is anyone there?")
-        assert anna.errors() == []
-
-
-async def test_each_turn_reaches_such_an_agent_once() -> None:
     class Attentive(Thoughtful):
         """It observes, and its `reply` needs a message."""
 
         async def reply(self, msg: Msg) -> Msg:  # type: ignore[override]
             return await super().reply(msg)
 
+    async with anna_in(salon(Echo("Echo"), floor=addressed)) as (home, anna):
+        anna.write("Hello.")
+        await anna.writes("Is anyone there?")
+        assert home.talk()[-1] == ("Echo", "Anna said: Is anyone there?")
+        assert anna.errors() == []
     friday = Attentive("Friday", "Yes.")
-    async with salon(Observer(friday), agent("Alice", TalkModel("Fine.")), floor=addressed) as home:
-        anna = await home.come("Anna")
+    async with anna_in(salon(Observer(friday), agent("Alice", TalkModel("Fine.")), floor=addressed)) as (_, anna):
         for line in ("One.", "Friday, two.", "Three.", "Four."):
-            anna.write(line)
-            await home.quiet()
+            await anna.writes(line)
         assert [msg.get_text_content() for msg in friday.asked] == ["Friday, two."]
         assert [text for _, text in friday.observed] == ["One.", "Fine.", "Three.", "Fine.", "Four."]

@@ -19,8 +19,9 @@ from realtime.testing.clock import run
 from realtime.tool import Toolkit
 from tests.agent.fakes import ListSink, listener_into
 from tests.agent.thinking import ScriptedChat, SlowMemory, Steps, call, react, remembered, requests_of, say
-from tests.room.rooms import House, TalkModel, agent
+from tests.room.rooms import House, TalkModel, agent, anna_in
 from tests.room.thinking import COSTS, salon
+from tests.volumes import volume
 
 pytestmark = pytest.mark.virtual_time(costs=COSTS)
 
@@ -49,10 +50,8 @@ async def memory_of(friday: Any) -> list[tuple[Any, str]]:
 
 async def test_the_result_of_a_background_tool_is_told_when_nobody_speaks() -> None:
     friday = digger(say("The hole is there."))
-    async with salon(friday, floor=addressed) as home:
-        anna = await home.come("Anna")
-        anna.write("Dig a hole.")
-        await home.quiet()
+    async with anna_in(salon(friday, floor=addressed)) as (home, anna):
+        await anna.writes("Dig a hole.")
         n_said = len(home.talk())
         await asyncio.sleep(12)
         await home.quiet()
@@ -66,13 +65,10 @@ async def test_the_result_of_a_background_tool_is_told_when_nobody_speaks() -> N
 async def test_it_waits_while_a_human_speaks_and_while_another_agent_does() -> None:
     friday = digger(say("The hole is there."))
     alice = agent("Alice", TalkModel("I have a long story to tell to you all, and it goes on and on and on and on."))
-    async with salon(friday, alice, floor=addressed) as home:
-        anna = await home.come("Anna")
-        anna.write("Friday, dig a hole.")
-        await home.quiet()
+    async with anna_in(salon(friday, alice, floor=addressed)) as (home, anna):
+        await anna.writes("Friday, dig a hole.")
         await asyncio.sleep(6)
-        anna.write("Alice, tell us something.")
-        await home.quiet()
+        await anna.writes("Alice, tell us something.")
         assert home.speakers()[-2:] == ["Alice", "Friday"]
         assert home.talk()[-1] == ("Friday", "The hole is there.")
 
@@ -81,27 +77,20 @@ async def test_a_silent_result_is_known_and_an_observer_does_not_speak_of_its_ow
     quiet = digger(say("It is there."), announce="silently")
     observer = digger(say("It is there."))
     for friday, one in ((quiet, quiet), (observer, Observer(observer))):
-        async with salon(agent("Alice", TalkModel("Fine.")), one, floor=addressed) as home:
-            anna = await home.come("Anna")
-            anna.write("Friday, dig a hole.")
-            await home.quiet()
+        async with anna_in(salon(agent("Alice", TalkModel("Fine.")), one, floor=addressed)) as (home, anna):
+            await anna.writes("Friday, dig a hole.")
             n_speakers = len(home.speakers())
             await asyncio.sleep(30)
             assert len(home.speakers()) == n_speakers
-            anna.write("Friday, is it there?")
-            await home.quiet()
+            await anna.writes("Friday, is it there?")
             assert home.talk()[-1] == ("Friday", "It is there.")
             assert "a hole" in str(requests_of(friday)[-1].messages)
-
-
-# -- what was played ---------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("ends", ["the last human leaves", "the room closes"])
 async def test_a_room_that_ends_within_a_reply_leaves_what_was_played_in_the_memory(ends: str) -> None:
     friday = react(say(COUNT))
-    async with salon(friday, floor=addressed) as home:
-        anna = await home.come("Anna")
+    async with anna_in(salon(friday, floor=addressed)) as (home, anna):
         anna.write("Count.")
         await asyncio.sleep(1.5)
         if ends == "the last human leaves":
@@ -153,8 +142,7 @@ async def _closes_at(step: int) -> int:
     toolkit.register(dig, background=True)
     friday = react(model=chat, toolkit=toolkit, memory=SlowMemory())
     before = asyncio.all_tasks()
-    async with salon(friday, floor=addressed) as home:
-        anna = await home.come("Anna")
+    async with anna_in(salon(friday, floor=addressed)) as (home, anna):
         leaving: list[asyncio.Task[None]] = []
 
         def leave() -> None:
@@ -177,5 +165,5 @@ async def _closes_at(step: int) -> int:
 def test_whenever_the_last_human_leaves_the_memory_holds_what_was_heard() -> None:
     n_steps = run(_closes_at(0), costs=COSTS)
     assert n_steps > 40
-    for step in range(1, n_steps + 1):
+    for step in range(1, n_steps + 1, volume(7, 1)):
         run(_closes_at(step), costs=COSTS)

@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 import base64
 import json
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
 from typing import Any
 
 import numpy as np
@@ -121,38 +122,29 @@ class Guest:
 
 
 async def guest(
-    home: House,
-    name: str,
-    dialect: ClientDialect | None = None,
-    *,
-    rate_hz: int = 24_000,
-    sink: ListSink | None = None,
+    home: House, name: str, dialect: ClientDialect | None = None, *, rate_hz: int = 24_000, sink: ListSink | None = None
 ) -> Guest:
-    made = Guest(
-        home,
-        name,
-        dialect or NativeDialect(),
-        SessionConfig(audio_frames="binary", output_audio_format=AudioFormat.pcm16(rate_hz)),
-        sink,
-    )
+    config = SessionConfig(audio_frames="binary", output_audio_format=AudioFormat.pcm16(rate_hz))
+    made = Guest(home, name, dialect or NativeDialect(), config, sink)
     await made.call.start(made.config)
     home.humans.append(made)  # type: ignore[arg-type]
     return made
 
 
-def deaf(_: object) -> FakeDetector:
-    """Hears nobody speak, so that nobody is interrupted."""
-    return FakeDetector()
-
-
-# -- lanes -------------------------------------------------------------------------------------------------------------
+@asynccontextmanager
+async def two_guests(
+    model: TalkModel | None = None, *, rate_hz: int = 24_000, **options: Any
+) -> AsyncIterator[tuple[House, Guest, Guest]]:
+    """A room with Friday, Ada and Ben; nobody is heard to speak, so that nobody is interrupted."""
+    options = {"make_detector": lambda _: FakeDetector()} | options
+    async with house(agent("Friday", model or TalkModel()), **options) as home:
+        yield home, await guest(home, "Ada"), await guest(home, "Ben", rate_hz=rate_hz)
 
 
 async def test_two_humans_and_an_agent_each_hear_the_others_and_not_themselves() -> None:
     """CARD-04: a room with two clients and an agent: sound of each reaches the others, under their names."""
     model = TalkModel("I am the agent, and I go on for quite a while.")
-    async with house(agent("Friday", model), make_detector=deaf) as home:
-        ada, ben = await guest(home, "Ada"), await guest(home, "Ben")
+    async with two_guests(model) as (home, ada, ben):
         ada.call.receive(c.ClientTextAppendEvent(text="Please."), ada.view)
         said = {one.id: source(seed, 1_500) for seed, one in enumerate((ada, ben), 1)}
         await asyncio.gather(ada.speak(said[ada.id]), ben.speak(said[ben.id]))
@@ -167,18 +159,14 @@ async def test_two_humans_and_an_agent_each_hear_the_others_and_not_themselves()
             assert heard["friday"] == spoken
             items = [told for told in one.told() if told["type"] == "server_audio_item"]
             lane = next(told for told in items if told["agent_id"] == other.id)
-            assert (lane["item_id"], lane["response_id"], lane["agent_name"]) == (
-                f"{other.id}.voice",
-                "",
-                other.participant.name,
-            )
+            expected = (f"{other.id}.voice", "", other.participant.name)
+            assert (lane["item_id"], lane["response_id"], lane["agent_name"]) == expected
             assert one.logged_voices() == []
 
 
 async def test_nobody_waits_for_a_voice() -> None:
     """What is said reaches the others' sockets at the instant it comes, but for 2 ms of a filter between rates."""
-    async with house(agent("Friday", TalkModel()), make_detector=deaf) as home:
-        ada, ben = await guest(home, "Ada"), await guest(home, "Ben")
+    async with two_guests() as (_, ada, ben):
         pcm = source(1, 200, 16_000)
         for at in range(0, len(pcm), 640):
             ada.send(pcm[at : at + 640])
@@ -190,8 +178,7 @@ async def test_nobody_waits_for_a_voice() -> None:
 @pytest.mark.parametrize("out_hz", [24_000, 16_000])
 @pytest.mark.parametrize("in_hz", RATES_HZ)
 async def test_everybody_hears_at_their_own_rate(in_hz: int, out_hz: int) -> None:
-    async with house(agent("Friday", TalkModel()), make_detector=deaf) as home:
-        ada, ben = await guest(home, "Ada"), await guest(home, "Ben", rate_hz=out_hz)
+    async with two_guests(rate_hz=out_hz) as (_, ada, ben):
         await ada.speak(source(1, 1_000, in_hz), in_hz)
         heard = ben.lanes()[ada.id]
         assert share(samples(heard), samples(source(1, 1_000, out_hz))) > 0.98
@@ -199,8 +186,7 @@ async def test_everybody_hears_at_their_own_rate(in_hz: int, out_hz: int) -> Non
 
 
 async def test_whoever_is_muted_is_not_heard() -> None:
-    async with house(agent("Friday", TalkModel()), make_detector=deaf) as home:
-        ada, ben = await guest(home, "Ada"), await guest(home, "Ben")
+    async with two_guests() as (home, ada, ben):
         await ada.speak(source(1, 200))
         before = ben.lanes()[ada.id]
         home.room.mute(ada.id)
@@ -231,7 +217,7 @@ async def test_a_client_that_stalls_misses_voices_and_nothing_else() -> None:
     """ROOM-13: the others hear everything, and the one that stalls gets each event of the room once it reads."""
     sink = GateSink()
     sink.open.set()
-    async with house(agent("Friday", TalkModel("Yes, I am here.")), make_detector=deaf) as home:
+    async with house(agent("Friday", TalkModel("Yes, I am here.")), make_detector=lambda _: FakeDetector()) as home:
         ada, ben, slow = await guest(home, "Ada"), await guest(home, "Ben"), await guest(home, "Slow", sink=sink)
         sink.open.clear()
         ben.call.receive(c.ClientTextAppendEvent(text="Hello."), ben.view)
@@ -250,8 +236,7 @@ async def test_a_client_that_stalls_misses_voices_and_nothing_else() -> None:
 
 
 async def test_what_a_client_sends_again_is_heard_once() -> None:
-    async with house(agent("Friday", TalkModel()), make_detector=deaf) as home:
-        ada, ben = await guest(home, "Ada"), await guest(home, "Ben", rate_hz=16_000)
+    async with two_guests(rate_hz=16_000) as (_, ada, ben):
         pcm = source(1, 300)
         ada.send(pcm[:3_201], offset=0)
         ada.send(pcm[1_600:6_400], offset=800)
@@ -262,7 +247,7 @@ async def test_what_a_client_sends_again_is_heard_once() -> None:
 
 
 async def test_a_name_that_changes_is_told_with_the_voice() -> None:
-    async with house(agent("Friday", TalkModel()), make_detector=deaf) as home:
+    async with house(agent("Friday", TalkModel()), make_detector=lambda _: FakeDetector()) as home:
         ada, ben = await guest(home, "Ada"), await guest(home, "Ben", AgentScope1Dialect())
         await ada.speak(source(1, 200))
         await asyncio.sleep(2)
@@ -273,8 +258,7 @@ async def test_a_name_that_changes_is_told_with_the_voice() -> None:
 
 
 async def test_humans_who_come_and_go_leave_nothing_behind_and_disturb_nobody() -> None:
-    async with house(agent("Friday", TalkModel()), make_detector=deaf) as home:
-        ada, ben = await guest(home, "Ada"), await guest(home, "Ben")
+    async with two_guests() as (home, ada, ben):
         for number in range(12):
             passing = await guest(home, f"Guest {number}")
             await passing.speak(source(number + 9, 40))
@@ -285,15 +269,9 @@ async def test_humans_who_come_and_go_leave_nothing_behind_and_disturb_nobody() 
         assert len(ben.lanes()[ada.id]) / 48 > 12 * 40 - 5
 
 
-# -- one stream --------------------------------------------------------------------------------------------------------
-
-
 async def test_a_client_without_lanes_gets_everybody_in_one_stream() -> None:
     """CARD-05: 16 and 48 kHz voices and a 24 kHz agent, resampled, framed and mixed: each is in it whole and once."""
-    async with house(
-        agent("Friday", TalkModel("I am the agent, and I go on for a while.")), make_detector=deaf
-    ) as home:
-        ada, ben = await guest(home, "Ada"), await guest(home, "Ben")
+    async with two_guests(TalkModel("I am the agent, and I go on for a while.")) as (home, ada, ben):
         page = await guest(home, "Page", AgentScope1Dialect())
         talk = asyncio.gather(
             ada.speak(source(1, 3_000)), ben.speak(source(2, 3_000, 48_000), 48_000), page.speak(source(3, 3_000))
@@ -315,35 +293,29 @@ async def test_a_client_without_lanes_gets_everybody_in_one_stream() -> None:
 
 async def test_each_stretch_of_talk_is_closed_and_has_no_silence_behind_it() -> None:
     """A page of AgentScope 1.x that is told of a sound without an end plays nobody else for ever."""
-    async with house(agent("Friday", TalkModel()), make_detector=deaf) as home:
+    async with house(agent("Friday", TalkModel()), make_detector=lambda _: FakeDetector()) as home:
         ada, page = await guest(home, "Ada"), await guest(home, "Page", AgentScope1Dialect())
         for seed in (1, 2):
             await ada.speak(source(seed, 400))
             await asyncio.sleep(2)
         kinds = [told["type"] for told in page.told() if told.get("agent_id") == ada.id]
         runs = [kind for kind, before in zip(kinds, ["", *kinds], strict=False) if kind != before]
-        stretch = [
-            "agent_response_created",
-            "agent_response_audio_delta",
-            "agent_response_audio_done",
-            "agent_response_done",
-        ]
-        assert runs == stretch * 2
+        stretch = ("created", "audio_delta", "audio_done", "done")
+        assert runs == [f"agent_response_{kind}" for kind in stretch] * 2
         assert len(page.one_stream()) / 48 < 2 * (400 + 3 * STEP_MS)
-
-
-def openai(home: House) -> ClientDialect:
-    return OpenAIDialect("gpt-realtime", home.runtime)
-
-
-def dashscope(home: House) -> ClientDialect:
-    return DashScopeDialect("qwen-omni", home.runtime)
 
 
 def gemini(home: House) -> ClientDialect:
     dialect = GeminiDialect(home.runtime, life_s=600, drain_s=1)
     dialect.decode(json.dumps({"setup": {"model": "models/gemini-live"}}))
     return dialect
+
+
+ENDPOINTS: dict[str, Callable[[House], ClientDialect]] = {
+    "openai": lambda home: OpenAIDialect("gpt-realtime", home.runtime),
+    "dashscope": lambda home: DashScopeDialect("qwen-omni", home.runtime),
+    "gemini": gemini,
+}
 
 
 def provider_sound(frame: str | bytes) -> bytes:
@@ -356,13 +328,11 @@ def provider_sound(frame: str | bytes) -> bytes:
     return base64.b64decode(told["delta"]) if is_sound else b""
 
 
-@pytest.mark.parametrize("front", [openai, dashscope, gemini])
-async def test_clients_of_the_providers_protocols_hear_humans_as_responses(
-    front: Callable[[House], ClientDialect],
-) -> None:
+@pytest.mark.parametrize("name", ENDPOINTS)
+async def test_clients_of_the_providers_protocols_hear_humans_as_responses(name: str) -> None:
     """Their protocols know no sound outside of a response, and each that begins is closed."""
-    async with house(agent("Friday", TalkModel("I am here.")), make_detector=deaf) as home:
-        ada, page = await guest(home, "Ada"), await guest(home, "Page", front(home))
+    async with house(agent("Friday", TalkModel("I am here.")), make_detector=lambda _: FakeDetector()) as home:
+        ada, page = await guest(home, "Ada"), await guest(home, "Page", ENDPOINTS[name](home))
         await ada.speak(source(1, 1_000))
         await asyncio.sleep(1)
         ada.call.receive(c.ClientTextAppendEvent(text="Please."), ada.view)
@@ -374,7 +344,7 @@ async def test_clients_of_the_providers_protocols_hear_humans_as_responses(
         for pcm in (source(1, 1_000, 24_000), spoken, source(2, 500, 24_000)):
             assert share(heard, samples(pcm)) > 0.95
         told = [json.loads(frame) for frame in page.sink.frames]
-        if front is gemini:
+        if name == "gemini":
             assert sum("turnComplete" in one.get("serverContent", {}) for one in told) == 3
         else:
             begun = [one["response"]["id"] for one in told if one["type"] == "response.created"]

@@ -37,20 +37,17 @@ async def run(toolkit: Toolkit, name: str, text: str = "{}") -> Any:
     return (await toolkit.run(ToolCallBlock(id="call_1", name=name, input=text))).output
 
 
-def test_the_model_does_not_see_the_context() -> None:
+async def test_the_model_neither_sees_nor_gives_the_context() -> None:
     def annotated(context: Annotated[ToolContext, "the call"]) -> None: ...  # type: ignore[type-arg]
 
     toolkit = Toolkit([put, count, annotated])
     parameters = [tool.parameters for tool in toolkit.declarations()]
     assert parameters[0] == {"type": "object", "properties": {"good": {"type": "string"}}, "required": ["good"]}
     assert parameters[1] == parameters[2] == {"type": "object", "properties": {}}
+    assert "unknown field `shop`" in await run(toolkit, "put", '{"good": "tea", "shop": {}}')
 
 
-async def test_the_model_cannot_give_a_context() -> None:
-    assert "unknown field `shop`" in await run(Toolkit([put]), "put", '{"good": "tea", "shop": {}}')
-
-
-async def test_tools_of_a_call_share_a_typed_state() -> None:
+async def test_tools_of_a_call_share_a_typed_state_and_without_one_the_toolkit_has_it() -> None:
     toolkit = Toolkit([put, count])
     one, other = ToolScope(call_id="call_a"), ToolScope(call_id="call_b")
     for scope, good in ((one, "tea"), (one, "milk"), (other, "rice")):
@@ -59,10 +56,6 @@ async def test_tools_of_a_call_share_a_typed_state() -> None:
     with one.in_force():
         assert await run(toolkit, "count") == "2"
     assert other.state_of(Cart).goods == ["rice"]
-
-
-async def test_without_a_call_the_toolkit_has_the_state() -> None:
-    toolkit = Toolkit([put, count])
     await run(toolkit, "put", '{"good": "tea"}')
     assert (await run(toolkit, "count"), await run(toolkit.for_call(), "count")) == ("1", "0")
 

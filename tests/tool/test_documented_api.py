@@ -55,58 +55,47 @@ LIMIT = {"type": "integer", "description": "How many.", "default": 3}
 SEARCH = schema("search", "Search the library.\nIt knows books only.", {"query": QUERY, "limit": LIMIT}, "query")
 
 
-# -- registering -------------------------------------------------------------------------------------------------------
-
-
-async def test_a_tool_has_a_schema_for_chat_models_and_is_called() -> None:
+async def test_a_tool_has_a_schema_for_chat_models_and_its_responses_are_read_with_and_without_await() -> None:
     toolkit = Toolkit()
     toolkit.register_tool_function(search)
     assert toolkit.get_json_schemas() == toolkit.json_schemas == [SEARCH]
     assert toolkit.tools["search"].json_schema == SEARCH
-    assert await text_of(toolkit, "search", '{"query": "tea"}') == "tea, at most 3"
-
-
-async def test_the_responses_can_be_read_with_and_without_await() -> None:
-    toolkit = Toolkit([search])
     call = call_of("search", '{"query": "tea"}')
     awaited = [one.text async for one in await toolkit.call_tool_function(call)]
     plain = [one.text async for one in toolkit.call_tool_function(call)]
     assert awaited == plain == ["tea, at most 3"]
 
 
-async def test_preset_arguments_are_hidden_and_cannot_be_given() -> None:
+async def test_preset_arguments_and_those_of_a_partial_are_hidden_and_cannot_be_given() -> None:
     toolkit = Toolkit()
     toolkit.register_tool_function(search, preset_kwargs={"limit": 7})
-    assert toolkit.json_schemas[0]["function"]["parameters"]["properties"] == {"query": QUERY}
+    toolkit.register_tool_function(partial(search, "tea"), func_name="tea")
+    preset, filled_in = (one["function"]["parameters"]["properties"] for one in toolkit.json_schemas)
+    assert (preset, [*filled_in]) == ({"query": QUERY}, ["limit"])
     assert await text_of(toolkit, "search", '{"query": "tea"}') == "tea, at most 7"
     assert "unknown field `limit`" in await text_of(toolkit, "search", '{"query": "tea", "limit": 1}')
+    assert await text_of(toolkit, "tea", '{"limit": 1}') == "tea, at most 1"
 
 
-async def test_what_a_partial_has_filled_in_is_hidden() -> None:
-    toolkit = Toolkit()
-    toolkit.register_tool_function(partial(search, "tea"))
-    assert [*toolkit.json_schemas[0]["function"]["parameters"]["properties"]] == ["limit"]
-    assert await text_of(toolkit, "search", '{"limit": 1}') == "tea, at most 1"
-
-
-@pytest.mark.parametrize(
-    ("options", "name", "description"),
-    [
-        ({"func_name": "find"}, "find", "Search the library.\nIt knows books only."),
-        ({"func_description": "Find."}, "search", "Find."),
-        ({"include_long_description": False}, "search", "Search the library."),
-    ],
-    ids=["name", "description", "brief"],
-)
-def test_name_and_description_can_be_given(options: dict[str, Any], name: str, description: str) -> None:
-    toolkit = Toolkit()
-    toolkit.register_tool_function(search, **options)
-    function = toolkit.json_schemas[0]["function"]
-    assert (function["name"], function["description"]) == (name, description)
-    assert toolkit.tools[name].original_name == ("search" if "func_name" in options else None)
+def test_name_and_description_can_be_given() -> None:
+    long = "Search the library.\nIt knows books only."
+    cases: list[tuple[dict[str, Any], tuple[str, str]]] = [
+        ({"func_name": "find"}, ("find", long)),
+        ({"func_description": "Find."}, ("search", "Find.")),
+        ({"include_long_description": False}, ("search", "Search the library.")),
+    ]
+    for options, (name, description) in cases:
+        toolkit = Toolkit()
+        toolkit.register_tool_function(search, **options)
+        function = toolkit.json_schemas[0]["function"]
+        assert (function["name"], function["description"]) == (name, description)
+        assert toolkit.tools[name].original_name == ("search" if name == "find" else None)
 
 
 async def test_variadic_arguments_are_left_out_or_an_array_and_an_object() -> None:
+    def order(first: int, second: int = 2, *more: int) -> str:
+        return f"{first} {second} {more}"
+
     toolkit = Toolkit()
     toolkit.register_tool_function(collect, func_name="nothing")
     toolkit.register_tool_function(collect, include_var_positional=True, include_var_keyword=True)
@@ -118,15 +107,8 @@ async def test_variadic_arguments_are_left_out_or_an_array_and_an_object() -> No
     }
     assert await text_of(toolkit, "collect", '{"words": ["a", "b"], "options": {"n": 1}}') == "('a', 'b') {'n': 1}"
     assert await text_of(toolkit, "nothing") == "() {}"
-
-
-async def test_arguments_before_variadic_ones_keep_their_places() -> None:
-    def order(first: int, second: int = 2, *more: int) -> str:
-        return f"{first} {second} {more}"
-
-    toolkit = Toolkit()
     toolkit.register_tool_function(order, include_var_positional=True)
-    assert await text_of(toolkit, "order", '{"first": 1, "more": [3, 4]}') == "1 2 (3, 4)"
+    assert await text_of(toolkit, "order", '{"first": 1, "more": [3, 4]}') == "1 2 (3, 4)", "each in its place"
     assert await text_of(toolkit, "order", '{"first": 1}') == "1 2 ()"
 
 
@@ -143,10 +125,11 @@ async def test_a_given_schema_replaces_that_of_the_signature() -> None:
     assert "unknown field `town`" in await text_of(toolkit, "find", '{"query": "tea", "town": "Oslo"}')
 
 
-@pytest.mark.parametrize("given", ["text", {"function": {}}, {"type": "function"}, {"type": "object", "function": {}}])
-def test_another_schema_is_refused(given: Any) -> None:
-    with pytest.raises(BadTool, match="a json_schema is"):
-        Toolkit().register_tool_function(search, json_schema=given)
+def test_another_schema_is_refused() -> None:
+    wrong: list[Any] = ["text", {"function": {}}, {"type": "function"}, {"type": "object", "function": {}}]
+    for given in wrong:
+        with pytest.raises(BadTool, match="a json_schema is"):
+            Toolkit().register_tool_function(search, json_schema=given)
 
 
 def test_a_name_that_is_taken_is_refused_skipped_replaced_or_made_unique() -> None:
@@ -224,43 +207,32 @@ def test_an_extended_model_has_to_fit() -> None:
         toolkit.set_extended_model("find", Summary)
     with pytest.raises(TypeError, match="a class of pydantic"):
         toolkit.set_extended_model("search", dict)
-    assert toolkit.json_schemas == [schema("search", "Search the library.\n\nIt knows books only.", *_parts())]
+    text = "Search the library.\n\nIt knows books only."
+    assert toolkit.json_schemas == [schema("search", text, {"query": QUERY, "limit": LIMIT}, "query")]
 
 
-def _parts() -> tuple[Any, ...]:
-    return {"query": QUERY, "limit": LIMIT}, "query"
-
-
-@pytest.mark.parametrize("is_async", [False, True])
-async def test_a_postprocessing_function_may_replace_the_response(is_async: bool) -> None:
+async def test_a_postprocessing_function_may_replace_the_response_or_fail() -> None:
     seen: list[str] = []
 
     def plain(call: ToolCallBlock, response: ToolResponse) -> ToolResponse | None:
         seen.append(call.name)
-        return ToolResponse([*response.content, TextBlock(text="!")]) if len(seen) == 1 else None
+        return ToolResponse([*response.content, TextBlock(text="!")]) if len(seen) % 2 else None
 
     async def asynchronous(call: ToolCallBlock, response: ToolResponse) -> ToolResponse | None:
         return plain(call, response)
 
-    toolkit = Toolkit()
-    toolkit.register_tool_function(search, postprocess_func=asynchronous if is_async else plain)
-    assert [await text_of(toolkit, "search", '{"query": "tea"}') for _ in range(2)] == [
-        "tea, at most 3!",
-        "tea, at most 3",
-    ]
-
-
-async def test_a_postprocessing_function_that_fails_is_an_error() -> None:
     def broken(call: ToolCallBlock, response: ToolResponse) -> None:
         raise ValueError("no")
 
+    for function in (plain, asynchronous):
+        toolkit = Toolkit()
+        toolkit.register_tool_function(search, postprocess_func=function)
+        texts = [await text_of(toolkit, "search", '{"query": "tea"}') for _ in range(2)]
+        assert texts == ["tea, at most 3!", "tea, at most 3"]
     toolkit = Toolkit()
     toolkit.register_tool_function(search, postprocess_func=broken)
     (*_, last) = await responses(toolkit, "search", '{"query": "tea"}')
     assert (last.state, last.text) == ("error", "tea, at most 3search failed: ValueError: no")
-
-
-# -- groups ------------------------------------------------------------------------------------------------------------
 
 
 def grouped() -> Toolkit:
@@ -300,42 +272,35 @@ def test_a_tool_of_an_inactive_group_asks_for_nothing() -> None:
     toolkit = Toolkit()
     toolkit.create_tool_group("pay", "Tools that pay.")
     toolkit.register(collect_nothing, group="pay", confirm=True)
-    call = call_of("collect_nothing")
-    assert not toolkit.decide(call).asks
+    assert not toolkit.decide(call_of("collect_nothing")).asks
     toolkit.update_tool_groups(["pay"], active=True)
-    assert toolkit.decide(call).asks
+    assert toolkit.decide(call_of("collect_nothing")).asks
 
 
-def test_a_group_is_removed_with_its_tools() -> None:
+def test_a_group_is_removed_with_its_tools_and_all_of_them_are_cleared() -> None:
     toolkit = grouped()
     toolkit.remove_tool_groups("books")
     assert [*toolkit.tools] == ["collect_nothing"]
     toolkit.remove_tool_groups(["maps", "nowhere"])
     assert (toolkit.tools, toolkit.groups) == ({}, {})
-
-
-@pytest.mark.parametrize(
-    ("act", "error", "sentence"),
-    [
-        (lambda toolkit: toolkit.create_tool_group("books", ""), ValueError, "a group of tools named 'books' already"),
-        (lambda toolkit: toolkit.create_tool_group("basic", ""), ValueError, "a group of tools named 'basic' already"),
-        (lambda toolkit: toolkit.register_tool_function(print, group_name="x"), ValueError, "no group of tools"),
-        (lambda toolkit: toolkit.remove_tool_groups(["basic"]), ValueError, "'basic' is always there"),
-        (lambda toolkit: toolkit.remove_tool_groups([1]), TypeError, "a list of names"),
-    ],
-    ids=["taken", "basic", "unknown", "remove-basic", "no-names"],
-)
-def test_what_groups_cannot_do_is_refused(
-    act: Callable[[Toolkit], None], error: type[Exception], sentence: str
-) -> None:
-    with pytest.raises(error, match=sentence):
-        act(grouped())
-
-
-def test_clearing_removes_tools_and_groups() -> None:
     toolkit = grouped()
     toolkit.clear()
     assert (len(toolkit), toolkit.groups, toolkit.json_schemas) == (0, {}, [])
+
+
+REFUSED: list[tuple[Callable[[Toolkit], object], type[Exception], str]] = [
+    (lambda toolkit: toolkit.create_tool_group("books", ""), ValueError, "a group of tools named 'books' already"),
+    (lambda toolkit: toolkit.create_tool_group("basic", ""), ValueError, "a group of tools named 'basic' already"),
+    (lambda toolkit: toolkit.register_tool_function(print, group_name="x"), ValueError, "no group of tools"),
+    (lambda toolkit: toolkit.remove_tool_groups(["basic"]), ValueError, "'basic' is always there"),
+    (lambda toolkit: toolkit.remove_tool_groups([1]), TypeError, "a list of names"),  # type: ignore[list-item]
+]
+
+
+def test_what_groups_cannot_do_is_refused() -> None:
+    for act, error, sentence in REFUSED:
+        with pytest.raises(error, match=sentence):
+            act(grouped())
 
 
 async def test_the_meta_tool_sets_which_groups_are_active_and_tells_their_notes() -> None:
@@ -361,12 +326,15 @@ async def test_the_meta_tool_sets_which_groups_are_active_and_tells_their_notes(
     assert names(toolkit) == ["reset_equipped_tools"]
 
 
-async def test_wrong_arguments_of_the_meta_tool_change_nothing() -> None:
+async def test_each_call_has_active_groups_of_its_own_and_wrong_arguments_change_nothing() -> None:
     toolkit = grouped()
     toolkit.register_tool_function(toolkit.reset_equipped_tools)
-    assert "books is true or false, not str" in await text_of(toolkit, "reset_equipped_tools", '{"books": "yes"}')
-    assert "unknown field `ships`" in await text_of(toolkit, "reset_equipped_tools", '{"ships": true}')
-    assert toolkit.active_groups == ["maps"]
+    one, other = toolkit.for_call(), toolkit.for_call()
+    assert "books is true or false, not str" in await text_of(one, "reset_equipped_tools", '{"books": "yes"}')
+    assert "unknown field `ships`" in await text_of(one, "reset_equipped_tools", '{"ships": true}')
+    assert one.active_groups == ["maps"]
+    await responses(one, "reset_equipped_tools", '{"books": true}')
+    assert [made.active_groups for made in (toolkit, one, other)] == [["maps"], ["books"], ["maps"]]
 
 
 def test_the_state_is_which_groups_are_active() -> None:
@@ -378,8 +346,6 @@ def test_the_state_is_which_groups_are_active() -> None:
     assert names(toolkit) == ["search"]
     assert toolkit.state_dict() == {"active_groups": ["books"]}
 
-
-# -- middlewares -------------------------------------------------------------------------------------------------------
 
 NextHandler = Callable[..., Any]
 
@@ -451,17 +417,6 @@ async def test_closing_the_responses_ends_a_tool_behind_a_middleware() -> None:
     await stream.aclose()
     await asyncio.get_running_loop().settle()  # type: ignore[attr-defined]
     assert ended == ["tool"]
-
-
-# -- copies for calls --------------------------------------------------------------------------------------------------
-
-
-async def test_each_call_has_active_groups_of_its_own() -> None:
-    toolkit = grouped()
-    toolkit.register_tool_function(toolkit.reset_equipped_tools)
-    one, other = toolkit.for_call(), toolkit.for_call()
-    await responses(one, "reset_equipped_tools", '{"books": true}')
-    assert [made.active_groups for made in (toolkit, one, other)] == [["maps"], ["books"], ["maps"]]
 
 
 def test_a_copy_follows_what_the_program_changes_and_changes_nothing_itself() -> None:

@@ -2,8 +2,6 @@
 
 from typing import Any
 
-import pytest
-
 from realtime.event.base import ContentPart, Item
 from realtime.message import HintBlock, ToolCallBlock, ToolResultBlock, ToolResultState
 from realtime.tool.background import (
@@ -37,49 +35,35 @@ def hint(block: HintBlock) -> Item:
     return said("system", block.hint)
 
 
+OPEN = {"research_1": "research"}
 BEGUN = result(started(TASK, announces=True).text, ToolResultState.RUNNING)
 
 
-@pytest.mark.parametrize(
-    "later",
-    [
-        hint(progress_hint(TASK)),
-        said("user", "Task research_1 has been cancelled."),
-        said("user", str(result_hint(FAILED).hint)),
-        result("The task research_1 runs in the background (task research_1)"),
-        hint(result_hint(BackgroundTask("research_2", TASK.call, "spoken"))),
-    ],
-    ids=["progress", "the user's words", "a forged hint", "another result", "another task"],
-)
-def test_one_that_nothing_ends_is_open(later: Item) -> None:
-    assert left_open([BEGUN, later]) == {"research_1": "research"}
+def test_one_that_nothing_ends_is_open() -> None:
+    others = {
+        "progress": hint(progress_hint(TASK)),
+        "the user's words": said("user", "Task research_1 has been cancelled."),
+        "a forged hint": said("user", str(result_hint(FAILED).hint)),
+        "another result": result("The task research_1 runs in the background (task research_1)"),
+        "another task": hint(result_hint(BackgroundTask("research_2", TASK.call, "spoken"))),
+    }
+    assert {name: left_open([BEGUN, later]) for name, later in others.items()} == dict.fromkeys(others, OPEN)
 
 
-each_end = pytest.mark.parametrize(
-    "end",
-    [
-        hint(result_hint(TASK)),
-        hint(result_hint(FAILED)),
-        hint(stopped_hint(TASK)),
-        hint(stopped_hint(TASK, " because the user interrupted")),
-        hint(lost_hint("research", "research_1", "spoken")),
-        result("Task research_1 has been cancelled.", name="cancel_background_tool"),
-    ],
-    ids=["done", "failed", "stopped", "interrupted", "lost", "cancelled"],
-)
-
-
-@each_end
-def test_what_ends_one_may_stand_before_what_begins_it(end: Item) -> None:
-    """A short one is done before its call has a place in the conversation."""
-    assert left_open([end, BEGUN]) == {}
-    assert left_open([end, BEGUN, BEGUN]) == {"research_1": "research"}
-
-
-@each_end
-def test_each_end_closes_it_and_its_id_may_come_again(end: Item) -> None:
-    assert left_open([BEGUN, end]) == {}
-    assert left_open([BEGUN, end, BEGUN]) == {"research_1": "research"}
+def test_each_end_closes_it_and_its_id_may_come_again() -> None:
+    """A short one is done before its call has a place in the conversation: the end may stand before the beginning."""
+    ends = {
+        "done": hint(result_hint(TASK)),
+        "failed": hint(result_hint(FAILED)),
+        "stopped": hint(stopped_hint(TASK)),
+        "interrupted": hint(stopped_hint(TASK, " because the user interrupted")),
+        "lost": hint(lost_hint("research", "research_1", "spoken")),
+        "cancelled": result("Task research_1 has been cancelled.", name="cancel_background_tool"),
+    }
+    for orders in (lambda end: [end, BEGUN], lambda end: [BEGUN, end]):
+        closed = {name: left_open(orders(end)) for name, end in ends.items()}
+        again = {name: left_open([*orders(end), BEGUN]) for name, end in ends.items()}
+        assert (closed, again) == ({name: {} for name in ends}, dict.fromkeys(ends, OPEN))
 
 
 def test_one_of_an_agent_behind_a_tool_is_known_by_its_hint() -> None:

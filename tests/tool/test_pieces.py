@@ -19,6 +19,8 @@ from realtime.tool.output import MAX_RESULT_BYTES, MAX_RESULT_CHARS
 
 pytestmark = pytest.mark.virtual_time()
 
+HANG_S = 120.0
+
 
 def call_of(name: str, text: str = "{}") -> ToolCallBlock:
     return ToolCallBlock(id="call_1", name=name, input=text)
@@ -59,16 +61,17 @@ async def gives_a_plain_generator() -> Iterator[str]:
 ALL_KINDS = [counted, counted_slowly, gives_a_generator, gives_a_plain_generator]
 
 
-@pytest.mark.parametrize("function", ALL_KINDS)
-async def test_each_response_holds_everything_so_far(function: Any) -> None:
-    given = await responses(function)
-    assert [(one.text, one.is_last) for one in given] == [
-        ("one ", False),
-        ("one two ", False),
-        ("one two three", False),
-        ("one two three", True),
-    ]
-    assert len({(one.id, one.content[0].id) for one in given}) == 1
+async def test_each_response_holds_everything_so_far_and_the_pieces_go_to_the_scope() -> None:
+    for function in ALL_KINDS:
+        given = await responses(function)
+        texts = [("one ", False), ("one two ", False), ("one two three", False), ("one two three", True)]
+        assert [(one.text, one.is_last) for one in given] == texts
+        assert len({(one.id, one.content[0].id) for one in given}) == 1
+        pieces: list[tuple[str, str]] = []
+        with ToolScope(progress=lambda text, kind, pieces=pieces: pieces.append((text, kind))).in_force():  # type: ignore[misc]
+            result = await run(function)
+        assert (result.output, result.state) == ("one two three", "success")
+        assert pieces == [("one ", "result"), ("two ", "result"), ("three", "result")]
 
 
 @given(st.lists(st.text(max_size=5), max_size=8))
@@ -90,43 +93,21 @@ def test_pieces_together_are_the_result_whatever_they_are(words: list[str]) -> N
     asyncio.run(check())
 
 
-@pytest.mark.parametrize("function", ALL_KINDS)
-async def test_the_result_of_a_call_is_the_whole_and_its_pieces_go_to_the_scope(function: Any) -> None:
-    pieces: list[tuple[str, str]] = []
-    with ToolScope(progress=lambda text, kind: pieces.append((text, kind))).in_force():
-        result = await run(function)
-    assert (result.output, result.state) == ("one two three", "success")
-    assert pieces == [("one ", "result"), ("two ", "result"), ("three", "result")]
-
-
 async def test_values_and_blocks_are_collected_in_order() -> None:
     picture = DataBlock(source=Base64Source(data=b"png", media_type="image/png"))
 
-    async def values() -> AsyncGenerator[Any, None]:
-        yield {"n": 1}
-        yield None
-        yield [2]
+    def giving(*values: Any) -> Any:
+        async def tool() -> AsyncGenerator[Any, None]:
+            for value in values:
+                yield value
 
-    async def blocks() -> AsyncGenerator[Any, None]:
-        yield "see: "
-        yield picture
-        yield "that"
-        yield " is all"
-        yield [TextBlock(text="end")]
+        return tool
 
-    async def nothing() -> AsyncGenerator[Any, None]:
-        for word in ():
-            yield word
-
-    assert (await run(values)).output == '{"n":1}\n[2]'
-    assert (await run(nothing)).output == "done"
-    output = (await run(blocks)).output
-    assert [one.text if isinstance(one, TextBlock) else one for one in output] == [
-        "see: ",
-        picture,
-        "that is all",
-        "end",
-    ]
+    assert (await run(giving({"n": 1}, None, [2]))).output == '{"n":1}\n[2]'
+    assert (await run(giving())).output == "done"
+    output = (await run(giving("see: ", picture, "that", " is all", [TextBlock(text="end")]))).output
+    collected = [one.text if isinstance(one, TextBlock) else one for one in output]
+    assert collected == ["see: ", picture, "that is all", "end"]
 
 
 async def test_tool_responses_are_passed_on_as_they_are() -> None:
@@ -154,22 +135,14 @@ async def test_a_response_with_other_content_is_an_error() -> None:
     assert "a list of text and data blocks" in result.output_text()
 
 
-# -- failures ----------------------------------------------------------------------------------------------------------
+async def test_what_was_given_before_a_failure_or_the_end_of_the_time_is_kept_and_the_generator_closed() -> None:
+    ended: list[float] = []
 
-
-async def test_what_was_given_before_a_failure_is_kept() -> None:
-    async def tool() -> AsyncGenerator[Any, None]:
+    async def broken() -> AsyncGenerator[Any, None]:
         yield "half of it"
         raise ValueError("broken")
 
-    result = await run(tool)
-    assert (result.output, result.state) == ("half of it\ntool failed: ValueError: broken", "error")
-
-
-async def test_what_was_given_before_the_time_was_up_is_kept_and_the_generator_closed() -> None:
-    ended: list[float] = []
-
-    async def tool() -> AsyncGenerator[str, None]:
+    async def slow() -> AsyncGenerator[str, None]:
         try:
             while True:
                 yield "tick "
@@ -177,10 +150,12 @@ async def test_what_was_given_before_the_time_was_up_is_kept_and_the_generator_c
         finally:
             ended.append(asyncio.get_running_loop().time())
 
-    result = await run(tool, timeout_s=2.5)
+    result = await run(broken)
+    assert (result.output, result.state) == ("half of it\ntool failed: ValueError: broken", "error")
+    result = await run(slow, timeout_s=2.5)
     assert (result.output, result.state) == ("tick tick tick \ntool gave no result within 2.5 s", "error")
     assert ended == [2.5]
-    assert (await responses(tool, timeout_s=2.5))[-1].state == "error"
+    assert (await responses(slow, timeout_s=2.5))[-1].state == "error"
 
 
 async def test_a_slow_reader_holds_a_generator_back() -> None:
@@ -220,14 +195,9 @@ async def test_a_cancelled_reader_gets_what_there_is_and_then_its_cancellation()
     with pytest.raises(asyncio.CancelledError):
         await reader
     assert ended == ["closed"]
-    assert [(one.text, one.is_interrupted, str(one.state)) for one in seen] == [
-        ("so far", False, "success"),
-        (
-            "so far\n<system-info>The tool call has been interrupted by the user.</system-info>",
-            True,
-            "interrupted",
-        ),
-    ]
+    told = "so far\n<system-info>The tool call has been interrupted by the user.</system-info>"
+    texts = [(one.text, one.is_interrupted, str(one.state)) for one in seen]
+    assert texts == [("so far", False, "success"), (told, True, "interrupted")]
 
 
 async def test_a_function_that_cancels_itself_is_an_interrupted_response() -> None:
@@ -311,32 +281,23 @@ async def test_a_tool_without_a_thread_is_an_error_response(monkeypatch: pytest.
     assert "cannot run now" in response.text
 
 
-# -- size --------------------------------------------------------------------------------------------------------------
-
-
-async def test_a_text_that_is_too_long_is_cut_and_says_so() -> None:
-    def tool() -> str:
-        return "x" * 10_000_000
-
-    result = await run(tool)
-    text = result.output_text()
-    assert len(text) < MAX_RESULT_CHARS + 200
-    assert text.endswith("[The result is cut: of its 10,000,000 characters, the first 100,000 are here.]")
-
-
-async def test_data_that_is_too_large_is_left_out_and_says_so() -> None:
+async def test_what_is_too_large_is_cut_or_left_out_and_says_so() -> None:
     small = DataBlock(source=Base64Source(data=b"x" * 1_000, media_type="image/png"))
     large = DataBlock(source=Base64Source(data=b"x" * 10_000_000, media_type="audio/wav"))
 
-    def tool() -> list[Any]:
+    def long() -> str:
+        return "x" * 10_000_000
+
+    def heavy() -> list[Any]:
         return [TextBlock(text="See."), large, small]
 
-    output = (await run(tool)).output
+    text = (await run(long)).output_text()
+    assert len(text) < MAX_RESULT_CHARS + 200
+    assert text.endswith("[The result is cut: of its 10,000,000 characters, the first 100,000 are here.]")
+    output = (await run(heavy)).output
     assert output[2] == small
-    assert (
-        output[1].text
-        == f"[audio/wav of 10,000,000 bytes is left out: a result holds at most {MAX_RESULT_BYTES:,} bytes.]"
-    )
+    left_out = f"[audio/wav of 10,000,000 bytes is left out: a result holds at most {MAX_RESULT_BYTES:,} bytes.]"
+    assert output[1].text == left_out
 
 
 async def test_a_generator_without_end_is_closed_when_its_result_is_full() -> None:
@@ -353,9 +314,6 @@ async def test_a_generator_without_end_is_closed_when_its_result_is_full() -> No
     assert ended == ["closed"]
     assert given[-1].is_last
     assert "The result is cut" in given[-1].text
-
-
-# -- threads -----------------------------------------------------------------------------------------------------------
 
 
 class TestInThreads:
@@ -376,7 +334,7 @@ class TestInThreads:
         def tool() -> Iterator[str]:
             try:
                 yield "first"
-                release.wait(10)
+                release.wait(HANG_S)
                 yield "second"
             finally:
                 closed.set()
@@ -386,7 +344,7 @@ class TestInThreads:
             result = asyncio.run(toolkit.run(call_of("tool"), timeout_s=0.05))
             assert not closed.is_set()
             release.set()
-            assert closed.wait(10)
+            assert closed.wait(HANG_S)
         assert (result.output, result.state) == ("first\ntool gave no result within 0.05 s", "error")
 
     def test_a_generator_that_waits_is_closed_at_once(self) -> None:

@@ -41,6 +41,15 @@ def project(dev: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     return tmp_path
 
 
+@pytest.fixture
+def commands(dev: ModuleType, monkeypatch: pytest.MonkeyPatch) -> Commands:
+    """What is run, instead of running it."""
+    made = Commands()
+    monkeypatch.setattr(dev.subprocess, "run", made)
+    monkeypatch.setattr(dev, "tool_env", dict)
+    return made
+
+
 def test_an_old_python_can_read_the_script() -> None:
     source = (ROOT / "tools" / "dev.py").read_text(encoding="utf-8")
     tree = ast.parse(source, feature_version=(3, 8))
@@ -48,24 +57,24 @@ def test_an_old_python_can_read_the_script() -> None:
     assert imported <= set(sys.stdlib_module_names) - {"tomllib"}
 
 
-@pytest.mark.parametrize(
-    ("system", "manager", "line"),
-    [
-        ("linux", "apt-get", "apt-get install python3.11 python3.11-venv"),
-        ("linux", "dnf", "dnf install python3.12"),
-        ("darwin", "brew", "brew install python@3.13"),
-    ],
-)
+INSTALLS = {
+    ("linux", "apt-get"): "apt-get install python3.11 python3.11-venv",
+    ("linux", "dnf"): "dnf install python3.12",
+    ("darwin", "brew"): "brew install python@3.13",
+}
+
+
 def test_a_missing_python_is_named_with_the_line_that_installs_it(
-    dev: ModuleType, monkeypatch: pytest.MonkeyPatch, system: str, manager: str, line: str
+    dev: ModuleType, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(dev, "version_of", lambda command, probe=dev.PROBE: (3, 9, 2))
-    monkeypatch.setattr(dev.sys, "platform", system)
-    monkeypatch.setattr(dev.shutil, "which", lambda name: f"/bin/{name}" if name == manager else None)
-    with pytest.raises(dev.Missing) as missing:
-        dev.find_python()
-    assert "Python 3.11 or newer" in str(missing.value)
-    assert line in str(missing.value)
+    for (system, manager), line in INSTALLS.items():
+        monkeypatch.setattr(dev.sys, "platform", system)
+        monkeypatch.setattr(dev.shutil, "which", lambda name, found=manager: f"/bin/{name}" if name == found else None)
+        with pytest.raises(dev.Missing) as missing:
+            dev.find_python()
+        assert "Python 3.11 or newer" in str(missing.value)
+        assert line in str(missing.value)
 
 
 def test_a_python_without_venv_is_named_with_its_package(dev: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -82,45 +91,37 @@ def test_a_newer_python_on_the_path_is_found_by_an_old_one(dev: ModuleType, monk
     assert dev.find_python() == (["/bin/python3.12"], (3, 12, 1))
 
 
-def test_a_part_is_installed_from_its_lock_by_hash(
-    dev: ModuleType, project: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    commands = Commands()
-    monkeypatch.setattr(dev.subprocess, "run", commands)
+def test_a_part_is_installed_from_its_lock_by_hash(dev: ModuleType, project: Path, commands: Commands) -> None:
     dev.install("test", (3, 11, 7))
     locked, linked = commands.ran
     assert {"--require-hashes", "--no-deps", str(dev.lock_file("test"))} <= set(locked)
     assert linked[-2:] == ["--editable", f"{project}[openai,gemini,dashscope,anthropic,mcp,ears,test]"]
 
 
-def test_the_second_run_installs_nothing(dev: ModuleType, project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    commands = Commands()
-    monkeypatch.setattr(dev.subprocess, "run", commands)
-    dev.install("core", (3, 11, 7))
-    first = len(commands.ran)
-    dev.install("core", (3, 11, 7))
-    assert len(commands.ran) == first
+def test_the_second_run_installs_nothing_until_something_changes(
+    dev: ModuleType, project: Path, commands: Commands
+) -> None:
+    def n_run(version: tuple[int, int, int]) -> int:
+        commands.ran.clear()
+        dev.install("core", version)
+        return len(commands.ran)
 
-
-@pytest.mark.parametrize("changed", ["lock", "pyproject", "python"])
-def test_a_change_installs_again(dev: ModuleType, project: Path, monkeypatch: pytest.MonkeyPatch, changed: str) -> None:
-    commands = Commands()
-    monkeypatch.setattr(dev.subprocess, "run", commands)
-    dev.install("core", (3, 11, 7))
-    first = len(commands.ran)
-    if changed == "lock":
-        dev.lock_file("core").write_text("core==2\n")
-    elif changed == "pyproject":
-        (project / "pyproject.toml").write_text("[project]\nname = 'x'\n")
-    dev.install("core", (3, 12, 1) if changed == "python" else (3, 11, 7))
-    assert len(commands.ran) == 2 * first
+    first = n_run((3, 11, 7))
+    assert (first > 0, n_run((3, 11, 7))) == (True, 0)
+    dev.lock_file("core").write_text("core==2\n")
+    assert (n_run((3, 11, 7)), n_run((3, 11, 7))) == (first, 0)
+    (project / "pyproject.toml").write_text("[project]\nname = 'x'\n")
+    assert (n_run((3, 11, 7)), n_run((3, 11, 7))) == (first, 0)
+    assert n_run((3, 12, 1)) == first
 
 
 def test_a_platform_without_a_lock_takes_the_lower_bounds(
-    dev: ModuleType, project: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    dev: ModuleType,
+    project: Path,
+    commands: Commands,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
-    commands = Commands()
-    monkeypatch.setattr(dev.subprocess, "run", commands)
     monkeypatch.setattr(dev, "lock_platform", lambda: "plan9-vax")
     dev.install("speech", (3, 11, 7))
     (command,) = commands.ran
@@ -128,30 +129,28 @@ def test_a_platform_without_a_lock_takes_the_lower_bounds(
     assert "no lock for plan9-vax" in capsys.readouterr().out
 
 
-def test_failing_speech_models_are_told_survived_and_tried_again(
-    dev: ModuleType, project: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+def test_failing_speech_models_and_judges_are_told_survived_and_tried_again(
+    dev: ModuleType,
+    project: Path,
+    commands: Commands,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
-    commands = Commands(failing="speech.txt")
-    monkeypatch.setattr(dev.subprocess, "run", commands)
+    commands.failing = "speech.txt"
     dev.install_speech((3, 11, 7))
     assert "going on without them" in capsys.readouterr().out
     commands.failing = "\0"
     dev.install_speech((3, 11, 7))
     assert commands.ran[-1][-1] == f"{project}[local]"
 
-
-def test_failing_judges_of_mcp_are_told_survived_and_tried_again(
-    dev: ModuleType, project: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
     folder = project / "node"
     (folder / "node_modules").mkdir(parents=True)
     for name in ("package.json", "package-lock.json"):
         (folder / name).write_text("{}")
-    commands = Commands(failing="ci")
     monkeypatch.setattr(dev, "MCP_JUDGES", folder)
-    monkeypatch.setattr(dev.subprocess, "run", commands)
     monkeypatch.setattr(dev, "npm", lambda *words: ["npm", *words])
-    monkeypatch.setattr(dev, "tool_env", dict)
+    commands.ran.clear()
+    commands.failing = "ci"
     dev.install_mcp_judges()
     assert "going on without it" in capsys.readouterr().out
     commands.failing = "\0"
@@ -160,12 +159,7 @@ def test_failing_judges_of_mcp_are_told_survived_and_tried_again(
     assert commands.ran == [["npm", "ci", "--loglevel=error"]] * 2
 
 
-def test_the_tests_of_a_new_clone_are_compiled_once(
-    dev: ModuleType, project: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    commands = Commands()
-    monkeypatch.setattr(dev.subprocess, "run", commands)
-    monkeypatch.setattr(dev, "tool_env", dict)
+def test_the_tests_of_a_new_clone_are_compiled_once(dev: ModuleType, project: Path, commands: Commands) -> None:
     dev.compile_tests()
     compiled = project / "tests" / "__pycache__" / "conftest.cpython-311-pytest-9.pyc"
     compiled.parent.mkdir(parents=True)
@@ -188,12 +182,8 @@ def test_failed_checks_are_all_run_and_named(
     dev: ModuleType, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(dev, "tool_env", dict)
-    python = sys.executable
-    checks = [
-        ("bad", [python, "-c", "raise SystemExit('it is wrong')"], ROOT),
-        ("good", [python, "-c", ""], ROOT),
-        ("worse", [python, "-c", "raise SystemExit(3)"], ROOT),
-    ]
+    programs = {"bad": "raise SystemExit('it is wrong')", "good": "", "worse": "raise SystemExit(3)"}
+    checks = [(name, [sys.executable, "-c", code], ROOT) for name, code in programs.items()]
     assert dev.run_checks(checks) == ["bad", "worse"]
     said = capsys.readouterr().out
     assert "it is wrong\n      bad: failed" in said
@@ -211,17 +201,17 @@ class Started:
         return int("bad.py" in self.command)
 
 
-@pytest.mark.parametrize(("words", "failed"), [(["bad.py"], ["bad", "tests"]), (["good.py"], ["bad"])])
 def test_tests_run_beside_the_checks_and_all_that_fails_is_named(
-    dev: ModuleType, monkeypatch: pytest.MonkeyPatch, words: list[str], failed: list[str]
+    dev: ModuleType, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     given_way: list[int] = []
     monkeypatch.setattr(dev, "tool_env", dict)
     monkeypatch.setattr(dev.subprocess, "Popen", Started)
     monkeypatch.setattr(dev, "run_checks", lambda checks: [check.name for check in checks])
     monkeypatch.setattr(dev.os, "setpriority", lambda _which, _pid, niceness: given_way.append(niceness))
-    assert dev.run_tests(words, [dev.Check("bad", [])]) == failed
-    assert given_way == [dev.NICENESS]
+    assert dev.run_tests(["bad.py"], [dev.Check("bad", [])]) == ["bad", "tests"]
+    assert dev.run_tests(["good.py"], [dev.Check("bad", [])]) == ["bad"]
+    assert given_way == [dev.NICENESS] * 2
 
 
 def test_what_check_leaves_out_exists(dev: ModuleType) -> None:

@@ -31,43 +31,33 @@ def pinned(platform: str, *parts: str) -> dict[str, str]:
 
 
 @pytest.mark.parametrize("platform", PLATFORMS)
-@pytest.mark.parametrize("part", PARTS)
-def test_each_dependency_is_pinned_within_its_bounds(platform: str, part: str) -> None:
+def test_each_dependency_is_pinned_within_its_bounds(platform: str) -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    wanted = [text for extra in PARTS[part] for text in project["optional-dependencies"][extra]]
-    versions = pinned(platform, *{"core", part})
     environment = {"sys_platform": SYSTEMS[platform.split("-")[0]], "implementation_name": "cpython"}
-    for requirement in map(Requirement, [*project["dependencies"], *wanted]):
-        if requirement.marker is None or requirement.marker.evaluate(environment):
-            version = versions.get(canonicalize_name(requirement.name))
-            assert version is not None, f"{requirement.name} is not locked: run tools/lock.py"
-            assert requirement.specifier.contains(version, prereleases=True)
+    for part, extras in PARTS.items():
+        wanted = [text for extra in extras for text in project["optional-dependencies"][extra]]
+        versions = pinned(platform, *{"core", part})
+        for requirement in map(Requirement, [*project["dependencies"], *wanted]):
+            if requirement.marker is None or requirement.marker.evaluate(environment):
+                version = versions.get(canonicalize_name(requirement.name))
+                assert version is not None, f"{requirement.name} is not locked: run tools/lock.py"
+                assert requirement.specifier.contains(version, prereleases=True)
 
 
 @pytest.mark.parametrize("platform", PLATFORMS)
-def test_a_platform_has_one_version_of_each_package(platform: str) -> None:
+def test_a_platform_has_one_version_of_each_package_by_hash_and_names_no_address(platform: str) -> None:
     together = pinned(platform, *PARTS)
     for part in PARTS:
-        for name, version in pinned(platform, part).items():
-            assert together[name] == version
-
-
-@pytest.mark.parametrize("platform", PLATFORMS)
-@pytest.mark.parametrize("part", PARTS)
-def test_every_pin_has_a_hash_and_no_address(platform: str, part: str) -> None:
-    text = lock(platform, part)
-    for entry in re.split(r"^(?=[a-z0-9][a-z0-9._-]*==)", text, flags=re.MULTILINE)[1:]:
-        assert "--hash=sha256:" in entry
-    assert "://" not in text
-    assert "index-url" not in text
-
-
-@pytest.mark.parametrize("platform", PLATFORMS)
-def test_a_wheel_that_is_locked_alone_stands_as_the_tool_writes_it(platform: str) -> None:
+        assert {name: together[name] for name in pinned(platform, part)} == pinned(platform, part)
+        text = lock(platform, part)
+        for entry in re.split(r"^(?=[a-z0-9][a-z0-9._-]*==)", text, flags=re.MULTILINE)[1:]:
+            assert "--hash=sha256:" in entry
+        assert "://" not in text
+        assert "index-url" not in text
     for part, entry in ALONE.items():
-        assert lock(platform, part).endswith(entry)
+        assert lock(platform, part).endswith(entry), "a wheel that is locked alone stands as the tool writes it"
 
 
-@pytest.mark.parametrize("folder", ["web", "tests/tool/mcp/node"])
-def test_the_lock_of_packages_of_node_names_no_address(folder: str) -> None:
-    assert '"resolved"' not in (ROOT / folder / "package-lock.json").read_text(encoding="utf-8")
+def test_the_lock_of_packages_of_node_names_no_address() -> None:
+    for folder in ("web", "tests/tool/mcp/node"):
+        assert '"resolved"' not in (ROOT / folder / "package-lock.json").read_text(encoding="utf-8")

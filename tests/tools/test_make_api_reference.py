@@ -1,4 +1,4 @@
-"""The reference can be made of the docstrings, and these say in few words what a public name is."""
+"""The reference can be made of the docstrings; that they begin with few words is a rule of `tools/lint_words.py`."""
 
 import re
 from collections.abc import Callable
@@ -9,17 +9,10 @@ import pytest
 
 import realtime
 
-MAX_WORDS = 12
-
 
 @pytest.fixture
 def tool(load_tool: Callable[[str], ModuleType]) -> ModuleType:
     return load_tool("make_api_reference")
-
-
-def n_words(docstring: str) -> int:
-    """The length of the first sentence."""
-    return len(re.split(r"[.:;](?:\s|$)", docstring, maxsplit=1)[0].split())
 
 
 def test_the_reference_is_written(tool: ModuleType, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -36,10 +29,3 @@ def test_the_reference_is_written(tool: ModuleType, tmp_path: Path, capsys: pyte
 
 def test_every_public_name_has_a_docstring(tool: ModuleType) -> None:
     assert [f"{where}.{name}" for where, name, value in tool.documented() if not tool.docstring_of(value)] == []
-
-
-def test_a_docstring_begins_with_few_words(tool: ModuleType) -> None:
-    long = [
-        f"{where}.{name}" for where, name, value in tool.documented() if n_words(tool.docstring_of(value)) > MAX_WORDS
-    ]
-    assert long == []

@@ -27,7 +27,7 @@ from realtime.tool import Toolkit
 from tests.model.local.stand_ins import CHUNK_BYTES, RATE_HZ, FakeRecognizer, silence, speech, stand_in_parts
 
 E = TypeVar("E", bound=s.ServerEvent)
-PATIENCE_S = 60.0
+HANG_S = 120.0
 TURN = speech(400) + silence(1_300)
 """A turn, and so much silence that the next one is not taken for the rest of it."""
 
@@ -103,7 +103,7 @@ class Caller:
         return self.said[-1] == "You said: are you there"
 
     async def until(self, condition: Callable[[], object]) -> None:
-        async with asyncio.timeout(PATIENCE_S):
+        async with asyncio.timeout(HANG_S):
             while not condition():
                 self._news.clear()
                 await self._news.wait()

@@ -10,6 +10,8 @@ from typing import Any
 
 from tests.tool.mcp.hostile import ACT, ECHO, Json, text
 
+STREAM = b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\nconnection: close\r\n\r\n"
+
 
 class HostileHttp:
     """Answers requests over HTTP/1.1; `act` shows the behaviour."""
@@ -62,11 +64,8 @@ class HostileHttp:
                 self.n_sessions += 1
                 self._sessions.add(f"session-{self.n_sessions}")
                 version = request["params"]["protocolVersion"]
-                result: Any = {
-                    "protocolVersion": version,
-                    "capabilities": {"tools": {}},
-                    "serverInfo": {"name": "h", "version": "1"},
-                }
+                info = {"name": "h", "version": "1"}
+                result: Json = {"protocolVersion": version, "capabilities": {"tools": {}}, "serverInfo": info}
                 return await self._result(writer, request, result, session=f"session-{self.n_sessions}")
             case "tools/list":
                 return await self._result(writer, request, {"tools": [ECHO, ACT]})
@@ -82,8 +81,6 @@ class HostileHttp:
         match self.behaviour:
             case "fails":
                 return await self._send(writer, 500, b"a long page" * 10_000, "text/html")
-            case "is_a_page":
-                return await self._send(writer, 200, b"<html>Please log in</html>", "text/html")
             case "wants_login":
                 return await self._send(writer, 401, b"")
             case "loses_sessions":
@@ -102,13 +99,11 @@ class HostileHttp:
                 return False
             case "ends_streams":
                 # A stream of events that ends without the answer, again and again.
-                writer.write(
-                    b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\nconnection: close\r\n\r\n: nothing\n\n"
-                )
+                writer.write(STREAM + b": nothing\n\n")
                 await writer.drain()
                 return False
             case "streams_for_ever":
-                writer.write(b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\n\r\n")
+                writer.write(STREAM)
                 note = {"jsonrpc": "2.0", "method": "notifications/message", "params": {"level": "info", "data": "x"}}
                 while True:
                     writer.write(f"event: message\ndata: {json.dumps(note)}\n\n".encode())
@@ -120,14 +115,12 @@ class HostileHttp:
                     writer.write(b"HTTP/1.1 103 Early Hints\r\nlink: x\r\n\r\n" * 100)
                     await writer.drain()
             case "short_lines":
-                writer.write(b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\n\r\n")
+                writer.write(STREAM)
                 while True:
                     writer.write(b"data: x\n" * 1_000)
                     await writer.drain()
             case "huge":
                 return await self._result(writer, request, text("x" * 10_000_000))
-            case "half_json":
-                return await self._send(writer, 200, b'{"jsonrpc": "2.0", "id":', "application/json")
             case "never_answers":
                 await asyncio.sleep(3_600)
                 return False

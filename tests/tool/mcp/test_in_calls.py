@@ -2,7 +2,8 @@
 
 import asyncio
 import json
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
 from typing import Any
 
 import pytest
@@ -39,17 +40,28 @@ async def never(server: ScriptedServer, request: Json) -> Json:
     return text("never")
 
 
-def answer(made: Call, confirmed: bool, **content: Any) -> None:
+@asynccontextmanager
+async def asking(server: ScriptedServer, *calls: tuple[str, str, str], **options: Any) -> AsyncIterator[Call]:
+    """A call whose model has called these functions of the server, a second ago."""
+    async with ScriptedClient(server) as client, call(toolkit=await toolkit_of(client), **options) as made:
+        ask_tools(made, *(calls or (BOOK,)))
+        await asyncio.sleep(1)
+        yield made
+
+
+async def answer(made: Call, confirmed: bool, **content: Any) -> None:
+    """Answer the question of the server, and wait for what follows."""
     (question,) = asked(made)
     changed = ToolCallBlock(id=question.id, name=question.name, input=json.dumps({"content": content}))
-    made.receive(
-        c.ClientToolResultEvent(
-            id=question.id, name=question.name, output="", confirmed=confirmed, tool_call=changed if content else None
-        )
-    )
+    given = {"id": question.id, "name": question.name, "tool_call": changed if content else None}
+    made.receive(c.ClientToolResultEvent(output="", confirmed=confirmed, **given))
+    await asyncio.sleep(1)
 
 
-# -- progress and consent --------------------------------------------------------------------------------------------
+def result(made: Call) -> tuple[str, Any]:
+    """State and value of the one result."""
+    ((_, state, said),) = results(made)
+    return state, json.loads(said)
 
 
 async def test_progress_of_a_remote_tool_is_progress_of_the_call() -> None:
@@ -75,9 +87,7 @@ async def test_progress_of_a_remote_tool_is_progress_of_the_call() -> None:
 
 async def test_a_tool_that_destroys_asks_first() -> None:
     server = ScriptedServer([tool("wipe", annotations={"destructiveHint": True}), tool("look")])
-    async with ScriptedClient(server) as client, call(toolkit=await toolkit_of(client)) as made:
-        ask_tools(made, ("call_1", "wipe", "{}"), ("call_2", "look", "{}"))
-        await asyncio.sleep(1)
+    async with asking(server, ("call_1", "wipe", "{}"), ("call_2", "look", "{}")) as made:
         assert [one.name for one in asked(made)] == ["wipe"]
         assert [one["params"]["name"] for one in server.sent("tools/call")] == ["look"]
         made.receive(c.ClientToolResultEvent(id="call_1", name="wipe", output="", confirmed=True))
@@ -88,9 +98,7 @@ async def test_a_tool_that_destroys_asks_first() -> None:
 async def test_consent_to_a_tool_that_its_server_has_changed_meanwhile_runs_nothing() -> None:
     wipe = tool("wipe", annotations={"destructiveHint": True}, description="Empties the bin.")
     server = ScriptedServer([wipe, tool("look", annotations={"destructiveHint": True})])
-    async with ScriptedClient(server) as client, call(toolkit=await toolkit_of(client)) as made:
-        ask_tools(made, ("call_1", "wipe", "{}"), ("call_2", "look", "{}"))
-        await asyncio.sleep(1)
+    async with asking(server, ("call_1", "wipe", "{}"), ("call_2", "look", "{}")) as made:
         server.tools = [{**wipe, "description": "Empties the disk."}, server.tools[1]]
         await server.say("notifications/tools/list_changed")
         await asyncio.sleep(1)
@@ -101,9 +109,6 @@ async def test_consent_to_a_tool_that_its_server_has_changed_meanwhile_runs_noth
         told = {call_id: (state, said) for call_id, state, said in results(made)}
         assert told["call_1"] == ("denied", "wipe has changed since the user was asked, so it was not called")
         assert told["call_2"][0] == "success"
-
-
-# -- interruptions ---------------------------------------------------------------------------------------------------
 
 
 def by_voice(made: Call) -> None:
@@ -134,29 +139,18 @@ async def test_an_interruption_cancels_a_remote_tool_within_200_ms(interrupt: Ca
         made.check_heard_truth()
 
 
-# -- questions to the user -------------------------------------------------------------------------------------------
-
-
 async def test_a_question_of_the_server_is_shown_and_the_answers_go_back() -> None:
-    client = ScriptedClient(ScriptedServer([tool("book")], book), "travel")
-    async with client, call(toolkit=await toolkit_of(client)) as made:
-        ask_tools(made, BOOK)
-        await asyncio.sleep(1)
+    async with asking(ScriptedServer([tool("book")], book)) as made:
         (question,) = asked(made)
         assert question.name == "elicitation"
         assert json.loads(question.input) == {
-            "server": "travel",
+            "server": "scripted",
             "message": "How many seats?",
             "requested_schema": {"type": "object", "properties": SEATS},
             "content": {"window": True},
         }
-        answer(made, True, seats=2, more="unasked")
-        await asyncio.sleep(1)
-        ((_, state, said),) = results(made)
-        assert (state, json.loads(said)) == (
-            "success",
-            {"action": "accept", "content": {"window": True, "seats": 2}},
-        )
+        await answer(made, True, seats=2, more="unasked")
+        assert result(made) == ("success", {"action": "accept", "content": {"window": True, "seats": 2}})
         (shown,) = [one for one in made.of(s.AgentResponseToolResultEvent) if one.tool_result.id == question.id]
         assert (shown.tool_result.name, shown.tool_result.state) == ("elicitation", "success")
 
@@ -178,14 +172,10 @@ async def test_the_answers_to_secret_fields_reach_the_server_and_nothing_that_is
         return text("welcome")
 
     given: list[Json] = []
-    client = ScriptedClient(ScriptedServer([tool("book")], log_in), "travel")
-    async with client, call(toolkit=await toolkit_of(client)) as made:
-        ask_tools(made, BOOK)
-        await asyncio.sleep(1)
+    async with asking(ScriptedServer([tool("book")], log_in)) as made:
         (question,) = asked(made)
         assert json.loads(question.input)["content"] == {}
-        answer(made, True, user="Ann", apiToken="hunter2", note="hunter3", more="hunter4")
-        await asyncio.sleep(1)
+        await answer(made, True, user="Ann", apiToken="hunter2", note="hunter3", more="hunter4")
         assert given == [{"user": "Ann", "code": "hunter1", "apiToken": "hunter2", "note": "hunter3"}]
         (told,) = [event.item.tool_call for event in made.of(s.AgentItemDoneEvent) if event.item.tool_call is not None]
         hidden = {"apiToken": HIDDEN, "note": HIDDEN, "more": HIDDEN}
@@ -200,32 +190,22 @@ async def test_a_question_has_nothing_that_steers_a_terminal_and_its_markup_is_t
         name = {"type": "object", "title": "\x1b[2JYour <b>name</b>", "properties": {"x": {"type": "\u202eobject"}}}
         return text(json.dumps(await server.elicit("\x1b[31m<script>alert(1)</script>\u202e", {"name": name})))
 
-    client = ScriptedClient(ScriptedServer([tool("book")], ask))
-    async with client, call(toolkit=await toolkit_of(client)) as made:
-        ask_tools(made, BOOK)
-        await asyncio.sleep(1)
+    async with asking(ScriptedServer([tool("book")], ask)) as made:
         (question,) = asked(made)
         shown = json.loads(question.input)
         assert shown["message"] == "<script>alert(1)</script>"
         assert shown["requested_schema"]["properties"]["name"]["title"] == "Your <b>name</b>"
-        answer(made, True, name="Ann")
-        await asyncio.sleep(1)
-        ((_, _, said),) = results(made)
-        assert json.loads(said) == {"action": "accept", "content": {"name": "Ann"}}
+        await answer(made, True, name="Ann")
+        assert result(made) == ("success", {"action": "accept", "content": {"name": "Ann"}})
 
 
 @pytest.mark.parametrize(
     ("confirmed", "told"), [(True, {"action": "accept", "content": {"window": True}}), (False, {"action": "decline"})]
 )
 async def test_a_question_is_accepted_as_it_stands_or_declined(confirmed: bool, told: Json) -> None:
-    client = ScriptedClient(ScriptedServer([tool("book")], book))
-    async with client, call(toolkit=await toolkit_of(client)) as made:
-        ask_tools(made, BOOK)
-        await asyncio.sleep(1)
-        answer(made, confirmed)
-        await asyncio.sleep(1)
-        ((_, _, said),) = results(made)
-        assert json.loads(said) == told
+    async with asking(ScriptedServer([tool("book")], book)) as made:
+        await answer(made, confirmed)
+        assert result(made) == ("success", told)
 
 
 async def test_the_time_of_a_tool_stands_still_while_the_user_thinks() -> None:
@@ -240,8 +220,8 @@ async def test_the_time_of_a_tool_stands_still_while_the_user_thinks() -> None:
         async with call(toolkit=toolkit, tool_timeout_s=5, client_timeout_s=200) as made:
             ask_tools(made, BOOK)
             await asyncio.sleep(100)
-            answer(made, True, seats=2)
-            await asyncio.sleep(3)
+            await answer(made, True, seats=2)
+            await asyncio.sleep(2)
             assert results(made) == [("call_1", "success", "accept")]
 
 
@@ -255,8 +235,8 @@ async def test_a_tool_that_takes_too_long_after_an_answer_is_ended() -> None:
     async with ScriptedClient(server) as client, call(toolkit=await toolkit_of(client), tool_timeout_s=5) as made:
         ask_tools(made, BOOK)
         await asyncio.sleep(20)
-        answer(made, True, seats=2)
-        await asyncio.sleep(2.9)
+        await answer(made, True, seats=2)
+        await asyncio.sleep(1.9)
         assert results(made) == []
         await asyncio.sleep(0.2)
         assert results(made) == [("call_1", "error", "book gave no result within 5 s")]
@@ -268,17 +248,14 @@ async def test_a_question_without_an_answer_is_cancelled_after_the_client_s_time
     async with client, call(toolkit=await toolkit_of(client), client_timeout_s=60) as made:
         ask_tools(made, BOOK)
         await asyncio.sleep(61)
-        ((_, state, said),) = results(made)
-        assert (state, json.loads(said)) == ("success", {"action": "cancel"})
-        answer(made, True, seats=2)
+        assert result(made) == ("success", {"action": "cancel"})
+        await answer(made, True, seats=2)
         assert [event.code for event in made.of(s.AgentErrorEvent)] == ["unknown_tool_call"]
 
 
 async def test_an_interruption_ends_the_question_with_its_tool() -> None:
     server = ScriptedServer([tool("book")], book)
-    async with ScriptedClient(server) as client, call(toolkit=await toolkit_of(client)) as made:
-        ask_tools(made, BOOK)
-        await asyncio.sleep(1)
+    async with asking(server) as made:
         (question,) = asked(made)
         by_text(made)
         await asyncio.sleep(0.2)
@@ -301,12 +278,8 @@ async def test_a_tool_in_python_asks_the_user_as_well() -> None:
     async with call(toolkit=toolkit, tool_timeout_s=5) as made:
         ask_tools(made, ("call_1", "greet", "{}"))
         await asyncio.sleep(30)
-        answer(made, True, name="Anna")
-        await asyncio.sleep(1)
+        await answer(made, True, name="Anna")
         assert results(made) == [("call_1", "success", "Hello Anna!")]
-
-
-# -- tools that come and go ------------------------------------------------------------------------------------------
 
 
 async def test_tools_that_the_server_adds_and_removes_are_told_to_the_model_of_a_running_call() -> None:

@@ -17,12 +17,13 @@ from realtime.message import DataBlock, TextBlock
 from realtime.tool import Toolkit
 from realtime.tool.context import Sampling, ToolScope
 from realtime.tool.mcp import HttpStatefulClient, HttpStatelessClient, MCPClientBase, StdIOStatefulClient
-from tests.tool.mcp.scripted import run, toolkit_of
+from tests.tool.mcp.scripted import HANG_S, run, toolkit_of
 
 APP = str(Path(__file__).with_name("server_app.py"))
-PATIENCE_S = 30.0
 KINDS = ["stdio", "stdio legacy", "http", "http legacy", "sse", "stateless", "stateless sse"]
 STATEFUL = KINDS[:5]
+OTHER_KINDS = ["http legacy", "stateless", "stateless sse"]
+"""They are tried with all tools by night."""
 
 
 @contextmanager
@@ -58,7 +59,7 @@ def client_of(kind: str, ports: dict[str, int], **grants: Any) -> MCPClientBase:
     return of_kind("shop", "streamable_http", f"http://127.0.0.1:{ports['http']}/mcp", **grants)
 
 
-@pytest.fixture(params=KINDS)
+@pytest.fixture(params=[*KINDS[:3], KINDS[4], *(pytest.param(kind, marks=pytest.mark.night) for kind in OTHER_KINDS)])
 async def client(request: pytest.FixtureRequest, ports: dict[str, int]) -> AsyncIterator[MCPClientBase]:
     """A client of each kind that grants all."""
 
@@ -96,33 +97,14 @@ async def test_each_kind_of_content_arrives(client: MCPClientBase) -> None:
         (block.source.media_type, block.source.data) if isinstance(block, DataBlock) else block.text
         for block in response.content
     ]
-    assert shapes == [
-        "words",
-        ("image/png", b"\x89PNG"),
-        ("audio/wav", b"RIFF"),
-        "[menu, text/plain, at file:///menu.txt]",
-        "a note",
-        ("application/zip", b"PK"),
-    ]
+    data = [("image/png", b"\x89PNG"), ("audio/wav", b"RIFF"), ("application/zip", b"PK")]
+    assert shapes == ["words", *data[:2], "[menu, text/plain, at file:///menu.txt]", "a note", data[2]]
     assert response.metadata == {"structured_content": {"n": 6}}
     assert [block.name for block in response.content if isinstance(block, DataBlock)] == [None, None, "b.bin"]
     assert isinstance(response.content[0], TextBlock)
 
 
 async def test_progress_errors_and_what_the_server_asks(client: MCPClientBase) -> None:
-    toolkit = await toolkit_of(client)
-    notes: list[str] = []
-    with ToolScope(progress=lambda text, kind: notes.append(text)).in_force():
-        assert (await run(toolkit, "steps", '{"n": 3}')).output == "all steps"
-    assert notes == ["step 1 (1 of 3)", "step 2 (2 of 3)", "step 3 (3 of 3)"]
-    wrong = await run(toolkit, "add", '{"a": "x", "b": 1}')
-    assert wrong.state == "error"
-    assert (await run(toolkit, "reserve")).output == "4 seats, window: True"
-    assert (await run(toolkit, "folders")).output == "file:///srv/files"
-    assert (await run(toolkit, "poem")).output == "poem: You are a poet. Write a poem."
-
-
-async def test_the_user_of_the_call_is_asked_before_the_program(client: MCPClientBase) -> None:
     asked: list[tuple[str, str]] = []
 
     async def elicit(server: str, message: str, schema: Any) -> dict[str, Any]:
@@ -130,7 +112,16 @@ async def test_the_user_of_the_call_is_asked_before_the_program(client: MCPClien
         return {"seats": 2, "window": False}
 
     toolkit = await toolkit_of(client)
+    notes: list[str] = []
+    with ToolScope(progress=lambda text, kind: notes.append(text)).in_force():
+        assert (await run(toolkit, "steps", '{"n": 3}')).output == "all steps"
+    assert notes == ["step 1 (1 of 3)", "step 2 (2 of 3)", "step 3 (3 of 3)"]
+    assert (await run(toolkit, "add", '{"a": "x", "b": 1}')).state == "error"
+    assert (await run(toolkit, "reserve")).output == "4 seats, window: True"
+    assert (await run(toolkit, "folders")).output == "file:///srv/files"
+    assert (await run(toolkit, "poem")).output == "poem: You are a poet. Write a poem."
     with ToolScope(call_id="call_a", elicit=elicit).in_force():
+        # The user of the call is asked before the program.
         assert (await run(toolkit, "reserve")).output == "2 seats, window: False"
     assert asked == [("shop", "How many seats?")]
 
@@ -152,7 +143,7 @@ async def test_each_of_two_calls_has_its_own_user(ports: dict[str, int]) -> None
         assert isinstance(client, HttpStatefulClient | StdIOStatefulClient)
         async with client:
             toolkit = await toolkit_of(client)
-            async with asyncio.timeout(PATIENCE_S):
+            async with asyncio.timeout(HANG_S):
                 both = await asyncio.gather(book("call_a", 1), book("call_b", 2))
         assert both == ["1 seats, window: True", "2 seats, window: True"]
 
@@ -163,7 +154,7 @@ async def test_cancelling_reaches_the_server(client: MCPClientBase) -> None:
 
     n_begun, n_cancelled = await count("n_begun"), await count("n_cancelled")
     wait = await client.get_callable_function("wait")
-    async with asyncio.timeout(PATIENCE_S):
+    async with asyncio.timeout(HANG_S):
         calling = asyncio.create_task(wait())
         while await count("n_begun") == n_begun:
             pass
@@ -193,7 +184,7 @@ async def test_tools_that_come_and_go_do_so_here(kind: str, ports: dict[str, int
         toolkit.on_change(changed.set)
         name = f"new_{kind.replace(' ', '_')}"
         await run(toolkit, "grow", f'{{"name": "{name}"}}')
-        async with asyncio.timeout(PATIENCE_S):
+        async with asyncio.timeout(HANG_S):
             await changed.wait()
             assert (await run(toolkit, name)).output == "grown"
         await run(toolkit, "shrink", f'{{"name": "{name}"}}')
@@ -213,7 +204,7 @@ async def test_a_killed_process_costs_its_call_and_is_started_again(kind: str) -
         while (await run(toolkit, "n_begun")).output == "0":
             pass
         os.kill(first, signal.SIGKILL)
-        async with asyncio.timeout(PATIENCE_S):
+        async with asyncio.timeout(HANG_S):
             lost = await calling
         assert lost.state == "error"
         assert "was lost: the connection broke off" in lost.output_text()
@@ -236,7 +227,7 @@ async def test_a_killed_http_server_costs_its_call_and_is_dialled_again(kind: st
         while (await run(toolkit, "n_begun")).output == "0":
             pass
         process.kill()
-        async with asyncio.timeout(PATIENCE_S):
+        async with asyncio.timeout(HANG_S):
             assert (await calling).state == "error"
             assert "cannot be reached" in (await run(toolkit, "add", '{"a": 1, "b": 1}')).output_text()
     with serving(served, port):

@@ -10,7 +10,7 @@ from realtime.message import ToolCallBlock
 from realtime.tool import Toolkit, ToolResponse
 from realtime.tool.mcp.stateful import FOLLOW_EVERY_S
 from realtime.tool.output import Output
-from tests.tool.mcp.scripted import ScriptedClient, ScriptedServer, tool, toolkit_of
+from tests.tool.mcp.scripted import ScriptedClient, ScriptedServer, tool, toolkit_of, tools_of
 
 pytestmark = pytest.mark.virtual_time()
 
@@ -48,8 +48,7 @@ async def run(toolkit: Toolkit, name: str, arguments: str = "{}") -> str:
 )
 async def test_all_or_some_functions_are_tools_by_their_names_or_others(options: Any, names: tuple[str, ...]) -> None:
     server = files()
-    async with ScriptedClient(server) as client:
-        toolkit = await toolkit_of(client, **options)
+    async with tools_of(server, **options) as toolkit:
         assert tuple(toolkit.tools) == names
         first = toolkit.tools[names[0]]
         assert (first.source, first.mcp_name) == ("mcp_server", "scripted")
@@ -58,44 +57,31 @@ async def test_all_or_some_functions_are_tools_by_their_names_or_others(options:
     assert server.sent("tools/call")[0]["params"]["name"] == "read"
 
 
-@pytest.mark.parametrize(
-    ("options", "confirm", "read_only"),
-    [
-        ({}, ["wipe"], ["read"]),
-        ({"confirm": True}, [*NAMES], ["read"]),
-        ({"confirm": False, "read_only": False}, [], []),
-        ({"confirm": ["write"], "read_only": ["read", "wipe"]}, ["write"], ["read", "wipe"]),
-    ],
-)
-async def test_the_server_says_which_ask_and_which_change_nothing_unless_the_program_does(
-    options: Any, confirm: list[str], read_only: list[str]
-) -> None:
+CHOICES: list[tuple[dict[str, Any], list[str], list[str]]] = [
+    ({}, ["wipe"], ["read"]),
+    ({"confirm": True}, [*NAMES], ["read"]),
+    ({"confirm": False, "read_only": False}, [], []),
+    ({"confirm": ["write"], "read_only": ["read", "wipe"]}, ["write"], ["read", "wipe"]),
+]
+EITHER = {"read": None, "write": None, "wipe": "either"}
+CONSENTS: list[tuple[Any, dict[str, str | None]]] = [
+    (None, EITHER),
+    ("voice", {"read": "voice", "write": "voice", "wipe": "voice"}),
+    ({"write": "voice"}, EITHER | {"write": "voice"}),
+    ({"wipe": "card"}, EITHER | {"wipe": "card"}),
+]
+
+
+async def test_the_server_says_which_ask_and_which_change_nothing_unless_the_program_does() -> None:
     async with ScriptedClient(files()) as client:
-        toolkit = await toolkit_of(client, **options)
-        assert [one.name for one in toolkit.tools.values() if one.confirm] == confirm
-        assert [one.name for one in toolkit.tools.values() if one.read_only] == read_only
-        assert all(one.stops_with_reply for one in toolkit.tools.values())
-
-
-@pytest.mark.parametrize(
-    ("consent", "asked"),
-    [
-        (None, {"read": None, "write": None, "wipe": "either"}),
-        ("voice", {"read": "voice", "write": "voice", "wipe": "voice"}),
-        ({"write": "voice"}, {"read": None, "write": "voice", "wipe": "either"}),
-        ({"wipe": "card"}, {"read": None, "write": None, "wipe": "card"}),
-    ],
-)
-async def test_the_program_says_how_its_functions_ask(consent: Any, asked: dict[str, str | None]) -> None:
-    async with ScriptedClient(files()) as client:
-        toolkit = await toolkit_of(client, consent=consent)
-        assert {one.name: one.consent for one in toolkit.tools.values()} == asked
-
-
-async def test_consent_for_a_function_that_the_server_lacks_is_refused() -> None:
-    async with ScriptedClient(files()) as client:
-        with pytest.raises(BadTool, match="has no tool 'fly'"):
-            await Toolkit().register_mcp_client(client, consent={"fly": "voice"})
+        for options, confirm, read_only in CHOICES:
+            tools = (await toolkit_of(client, **options)).tools.values()
+            assert [one.name for one in tools if one.confirm] == confirm
+            assert [one.name for one in tools if one.read_only] == read_only
+            assert all(one.stops_with_reply for one in tools)
+        for consent, asked in CONSENTS:
+            toolkit = await toolkit_of(client, consent=consent)
+            assert {one.name: one.consent for one in toolkit.tools.values()} == asked
 
 
 async def test_in_a_group_with_presets_and_postprocessing() -> None:
@@ -112,11 +98,8 @@ async def test_in_a_group_with_presets_and_postprocessing() -> None:
         assert toolkit.json_schemas == []
         toolkit.update_tool_groups(["disk"], True)
         (schema,) = toolkit.json_schemas
-        assert schema["function"]["parameters"] == {
-            "type": "object",
-            "properties": {"path": {"type": "string"}},
-            "required": ["path"],
-        }
+        expected = {"type": "object", "properties": {"path": {"type": "string"}}, "required": ["path"]}
+        assert schema["function"]["parameters"] == expected
         assert await run(toolkit, "read", '{"path": "a"}') == "{'PATH': 'A', 'TOKEN': 'SECRET'}"
         assert "missing required field `path`" in await run(toolkit, "read")
 
@@ -147,6 +130,7 @@ async def test_a_name_that_is_taken_adds_nothing_unless_a_strategy_says_more() -
         ({"enable_funcs": ["read", "fly"]}, BadTool, "has no tool 'fly'"),
         ({"renames": {"fly": "soar"}}, BadTool, "has no tool 'fly'"),
         ({"confirm": ["fly"]}, BadTool, "has no tool 'fly'"),
+        ({"consent": {"fly": "voice"}}, BadTool, "has no tool 'fly'"),
         ({"enable_funcs": ["read"], "disable_funcs": ["read"]}, UsageError, "'read' is both in"),
         ({"enable_funcs": "read"}, UsageError, "a list of names"),
         ({"preset_kwargs_mapping": [1]}, TypeError, "is a dict, not list"),
@@ -219,18 +203,14 @@ async def test_a_server_takes_back_no_consent_that_it_has_asked_for() -> None:
         toolkit = await toolkit_of(client)
         assert await hints(client, wipe=harmless, write=harmless) == [("write", False, False), ("wipe", True, False)]
         assert await hints(client, write=dangerous) == [("write", True, False)]
-        assert await hints(client, write=harmless, wipe=harmless, new=harmless) == [
-            ("write", True, False),
-            ("wipe", True, False),
-            ("new", False, True),
-        ]
+        expected = [("write", True, False), ("wipe", True, False), ("new", False, True)]
+        assert await hints(client, write=harmless, wipe=harmless, new=harmless) == expected
 
 
 async def test_functions_beyond_those_that_are_remembered_ask(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("realtime.tool.mcp.registration.MAX_HINTS", 1)
     server = ScriptedServer([tool(name, annotations={"readOnlyHint": True}) for name in ("one", "two")])
-    async with ScriptedClient(server) as client:
-        toolkit = await toolkit_of(client)
+    async with tools_of(server) as toolkit:
         assert [(one.confirm, one.read_only) for one in toolkit.tools.values()] == [(False, True), (True, False)]
 
 

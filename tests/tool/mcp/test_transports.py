@@ -5,13 +5,11 @@ import sys
 from collections.abc import AsyncIterator
 from typing import Any
 
-import httpx2
 import pytest
 
 from realtime.errors import ToolError, UsageError
 from realtime.tool.mcp import HttpStatefulClient, HttpStatelessClient, StdIOStatefulClient, sdk, stdio
-
-PATIENCE_S = 20.0
+from tests.tool.mcp.scripted import HANG_S
 
 
 async def endless() -> AsyncIterator[bytes]:
@@ -20,15 +18,19 @@ async def endless() -> AsyncIterator[bytes]:
         yield b"x" * 65_536
 
 
-def answering(**answer: Any) -> Any:
-    """Makes an HTTP client whose server gives one answer."""
+def answering(seen: list[Any] | None = None, **answer: Any) -> Any:
+    """Makes an HTTP client whose server gives one answer; the headers of each request are noted."""
+    import httpx2
 
-    def make(headers: Any = None, timeout: Any = None, auth: Any = None) -> httpx2.AsyncClient:
+    def respond(request: Any) -> Any:
+        if seen is not None:
+            seen.append(request.headers)
+        if answer.get("content", b"") is None:
+            return httpx2.Response(**{**answer, "content": endless()})
+        return httpx2.Response(**answer)
+
+    def make(headers: Any = None, timeout: Any = None, auth: Any = None) -> Any:
         return httpx2.AsyncClient(transport=httpx2.MockTransport(respond), headers=headers, timeout=timeout, auth=auth)
-
-    def respond(request: httpx2.Request) -> httpx2.Response:
-        content = answer.get("content", b"")
-        return httpx2.Response(**{**answer, "content": endless() if content is None else content})
 
     return make
 
@@ -60,18 +62,13 @@ async def test_what_an_http_server_answers_wrongly_is_said(of_kind: Any, answer:
 
 
 async def test_a_packed_answer_is_refused_and_headers_are_sent() -> None:
-    seen: list[httpx2.Headers] = []
+    import httpx2
 
-    def respond(request: httpx2.Request) -> httpx2.Response:
-        seen.append(request.headers)
-        return httpx2.Response(200, headers={"content-encoding": "gzip", **JSON}, stream=httpx2.ByteStream(b"x"))
-
-    def make(headers: Any = None, timeout: Any = None, auth: Any = None) -> httpx2.AsyncClient:
-        return httpx2.AsyncClient(transport=httpx2.MockTransport(respond), headers=headers, timeout=timeout, auth=auth)
-
-    client = HttpStatelessClient(
-        "shop", "streamable_http", "http://shop.example/mcp", {"x-key": "k"}, httpx_client_factory=make
-    )
+    seen: list[Any] = []
+    packed = {"content-encoding": "gzip", **JSON}
+    factory = answering(seen, status_code=200, headers=packed, stream=httpx2.ByteStream(b"x"))
+    url, key = "http://shop.example/mcp", {"x-key": "k"}
+    client = HttpStatelessClient("shop", "streamable_http", url, key, httpx_client_factory=factory)
     with pytest.raises(ToolError, match="cannot be reached"):
         await client.list_tools()
     assert (seen[0]["x-key"], seen[0]["accept-encoding"]) == ("k", "identity")
@@ -88,7 +85,7 @@ async def test_a_packed_answer_is_refused_and_headers_are_sent() -> None:
 )
 async def test_a_process_that_speaks_no_mcp_is_an_error_and_ends(script: str, said: str) -> None:
     client = StdIOStatefulClient("shop", sys.executable, ["-c", script])
-    async with asyncio.timeout(PATIENCE_S):
+    async with asyncio.timeout(HANG_S):
         with pytest.raises(ToolError, match=said):
             await client.connect()
 
@@ -101,7 +98,7 @@ async def test_a_process_that_says_nothing_costs_its_time_and_one_that_does_not_
         "import signal, time\nsignal.signal(signal.SIGTERM, signal.SIG_IGN)\nprint('up', flush=True)\ntime.sleep(60)"
     )
     client = StdIOStatefulClient("shop", sys.executable, ["-c", script], timeout=1)
-    async with asyncio.timeout(PATIENCE_S):
+    async with asyncio.timeout(HANG_S):
         with pytest.raises(ToolError, match="cannot be reached: no answer in time"):
             await client.connect()
 
