@@ -22,7 +22,8 @@ from playwright.sync_api import Browser, BrowserContext, Page, WebSocketRoute, e
 from realtime.model.services import SERVICES
 from tests.web.callers import Caller
 from tests.web.client_lab import ELEMENT, LAB
-from tests.web.hosting import Site, site
+from tests.web.hosting import Site, served, site
+from tests.web.pages import HANG_S, until
 
 ROOT = Path(__file__).resolve().parents[2]
 DIST = ROOT / "web" / "dist"
@@ -37,15 +38,17 @@ CHROMIUM_ARGUMENTS = [
     # A host beyond loopback, so that the page over http is in no secure context there.
     "--host-resolver-rules=MAP far.example 127.0.0.1",
 ]
-WAIT_MS = 60_000
 PCM_24 = {"type": "audio/pcm", "rate": 24_000, "encoding": "pcm16", "sample_rate": 24_000}
 POLICY = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; media-src 'self'"
 MODEL = {"provider": "local", "model": "local", "voice": "heart", "voices": ["heart", "low"], "languages": ["en"]}
+OpenPage = Callable[..., Page]
+Serve = Callable[..., "Serving"]
+Scripted = Callable[..., "ScriptedServer"]
 PROVIDER_VARIABLES = {
     name for service in SERVICES.values() for name in (*service.key_variables, service.base_url_variable)
 }
 
-expect.set_options(timeout=WAIT_MS)
+expect.set_options(timeout=HANG_S * 1000)
 
 
 class StaticPage(SimpleHTTPRequestHandler):
@@ -74,14 +77,8 @@ class StaticPage(SimpleHTTPRequestHandler):
 @pytest.fixture
 def static_server() -> Iterator[ThreadingHTTPServer]:
     """A server of the page that knows no calls. A test may shut it down."""
-    with ThreadingHTTPServer(("127.0.0.1", 0), partial(StaticPage, directory=str(DIST))) as server:
-        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
-        thread.start()
-        try:
-            yield server
-        finally:
-            server.shutdown()
-            thread.join()
+    with served(partial(StaticPage, directory=str(DIST))) as server:
+        yield server
 
 
 @pytest.fixture
@@ -113,13 +110,14 @@ def launch() -> Iterator[Callable[..., Browser]]:
 
 
 @pytest.fixture
-def open_page(launch: Callable[..., Browser]) -> Iterator[Callable[..., Page]]:
+def open_page(launch: Callable[..., Browser]) -> Iterator[OpenPage]:
     """`open_page(speech=None, **context)`: a fresh page. An error or a broken policy in its console fails the test."""
     contexts: list[BrowserContext] = []
     problems: list[str] = []
 
     def start(speech: Path | None = None, **options: Any) -> Page:
         context = launch(speech).new_context(**options)
+        context.set_default_timeout(HANG_S * 1000)
         contexts.append(context)
         page = context.new_page()
         page.on("pageerror", lambda error: problems.append(str(error)))
@@ -133,28 +131,9 @@ def open_page(launch: Callable[..., Browser]) -> Iterator[Callable[..., Page]]:
 
 
 @pytest.fixture
-def page(open_page: Callable[..., Page]) -> Page:
+def page(open_page: OpenPage) -> Page:
     """A fresh page that may use the (fake) microphone."""
     return open_page(permissions=["microphone"])
-
-
-@pytest.fixture
-def until() -> Callable[[Page, str], None]:
-    """`until(page, condition)`: wait for a JavaScript condition. Playwright's own way would need eval in the page."""
-
-    def wait(page: Page, condition: str) -> None:
-        page.evaluate(
-            """async (timeoutMs) => {
-              const since = performance.now();
-              while (!(CONDITION)) {
-                if (performance.now() - since > timeoutMs) throw new Error(JSON.stringify(realtime.snapshot()));
-                await new Promise((go) => setTimeout(go, 5));
-              }
-            }""".replace("CONDITION", condition),
-            WAIT_MS,
-        )
-
-    return wait
 
 
 class Serving:
@@ -171,20 +150,20 @@ class Serving:
         self.process = subprocess.Popen(
             command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=environment
         )
-        assert self.process.stdout is not None
         self.said = ""
-        for line in self.process.stdout:
-            self.said += line
-            found = re.search(r"http://127\.0\.0\.1:\d+", line)
-            if found:
+        for line in self._lines():
+            if found := re.search(r"http://127\.0\.0\.1:\d+", line):
                 self.address = found[0]
                 break
         else:
             self.process.wait()
-            self.process.stdout.close()
             raise AssertionError(f"the server did not start: {self.said}")
-        self._reader = threading.Thread(target=self._read, daemon=True)
+        self._reader = threading.Thread(target=lambda: [*self._lines()], daemon=True)
         self._reader.start()
+
+    @property
+    def port(self) -> int:
+        return int(self.address.rpartition(":")[2])
 
     def kill(self) -> None:
         """Kill the server."""
@@ -196,20 +175,21 @@ class Serving:
         return self._join()
 
     def _join(self) -> int:
-        code = self.process.wait(20)
+        code = self.process.wait(HANG_S)
         self._reader.join()
         assert self.process.stdout is not None
         self.process.stdout.close()
         return code
 
-    def _read(self) -> None:
+    def _lines(self) -> Iterator[str]:
         assert self.process.stdout is not None
         for line in self.process.stdout:
             self.said += line
+            yield line
 
 
 @pytest.fixture
-def serve(tmp_path: Path) -> Iterator[Callable[..., Serving]]:
+def serve(tmp_path: Path) -> Iterator[Serve]:
     """`serve(*words, port=0, keys=None)`: a server with these words on its command line.
 
     All servers of a test keep their calls in one place.
@@ -234,7 +214,7 @@ def shop() -> Iterator[Site]:
 
 
 @pytest.fixture
-def lab(page: Page, shop: Site, serve: Callable[..., Serving]) -> Callable[..., Serving]:
+def lab(page: Page, shop: Site, serve: Serve) -> Callable[..., Serving]:
     """`lab(*words, **options)`: `page` shows LAB at the shop, with a client of these options; returns the server."""
 
     def start(*words: str, **options: Any) -> Serving:
@@ -248,7 +228,7 @@ def lab(page: Page, shop: Site, serve: Callable[..., Serving]) -> Callable[..., 
 
 
 @pytest.fixture
-def element(page: Page, shop: Site, serve: Callable[..., Serving]) -> Callable[..., Serving]:
+def element(page: Page, shop: Site, serve: Serve) -> Callable[..., Serving]:
     """`element(*words, attributes="")`: `page` shows the element at the shop; returns its server."""
 
     def start(*words: str, attributes: str = "") -> Serving:
@@ -261,9 +241,14 @@ def element(page: Page, shop: Site, serve: Callable[..., Serving]) -> Callable[.
 
 
 class ScriptedServer:
-    """The other end of the page's socket, played by the test: golden frames with the fields that matter."""
+    """The other end of the page's socket, played by the test: golden frames with the fields that matter.
 
-    def __init__(self, page: Page) -> None:
+    `address` is that of the page, which shows a scene of `page_scenes` by `show`.
+    """
+
+    def __init__(self, page: Page, address: str = "") -> None:
+        self.page = page
+        self.address = address
         frames = json.loads((ROOT / "fixtures" / "protocol" / "server.json").read_text())
         self._golden: dict[str, dict[str, Any]] = {frame["type"]: frame for frame in frames}
         self._socket: WebSocketRoute | None = None
@@ -278,6 +263,19 @@ class ScriptedServer:
         self.refusal: str | None = None
         self.refuses_sockets = False
         page.route_web_socket("**/ws/**", self._accept)
+
+    def show(self, scene: Callable[[Page, "ScriptedServer", str], None]) -> Page:
+        """The page, once it is in this state."""
+        scene(self.page, self, self.address)
+        return self.page
+
+    def begin(self, address: str | None = None) -> Page:
+        """The page in a call, with the microphone open."""
+        self.page.goto(address or self.address)
+        self.page.locator("#talk").click()
+        expect(self.page.locator("#stage")).to_have_attribute("data-talking", "true")
+        until(self.page, "realtime.snapshot().microphoneSamples > 0")
+        return self.page
 
     def send(self, event_type: str, **fields: Any) -> None:
         golden = self._golden[event_type]
@@ -347,15 +345,17 @@ class ScriptedServer:
 
 
 @pytest.fixture
-def scripted_for() -> Callable[[Page], ScriptedServer]:
-    """Play the server of any page."""
-    return ScriptedServer
+def scripted(page: Page, static_page: str) -> ScriptedServer:
+    """Play the server of `page`."""
+    return ScriptedServer(page, static_page)
 
 
 @pytest.fixture
-def scripted(page: Page) -> ScriptedServer:
-    """Play the server of `page`."""
-    return ScriptedServer(page)
+def scripted_for(open_page: OpenPage, static_page: str) -> Scripted:
+    """`scripted_for(**context)`: play the server of a fresh page, which may use microphone and camera."""
+    return lambda **options: ScriptedServer(
+        open_page(**{"permissions": ["microphone", "camera"]} | options), static_page
+    )
 
 
 @pytest.fixture
