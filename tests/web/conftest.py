@@ -20,6 +20,7 @@ import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, WebSocketRoute, expect, sync_playwright
 
 from realtime.model.services import SERVICES
+from tests.flaky_line import FlakyLine
 from tests.web.callers import Caller
 from tests.web.client_lab import ELEMENT, LAB
 from tests.web.hosting import Site, served, site
@@ -42,6 +43,7 @@ PCM_24 = {"type": "audio/pcm", "rate": 24_000, "encoding": "pcm16", "sample_rate
 POLICY = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; media-src 'self'"
 MODEL = {"provider": "local", "model": "local", "voice": "heart", "voices": ["heart", "low"], "languages": ["en"]}
 OpenPage = Callable[..., Page]
+LineTo = Callable[[str], FlakyLine]
 Serve = Callable[..., "Serving"]
 Scripted = Callable[..., "ScriptedServer"]
 PROVIDER_VARIABLES = {
@@ -356,6 +358,20 @@ def scripted_for(open_page: OpenPage, static_page: str) -> Scripted:
     return lambda **options: ScriptedServer(
         open_page(**{"permissions": ["microphone", "camera"]} | options), static_page
     )
+
+
+@pytest.fixture
+def line_to() -> Iterator[LineTo]:
+    """`line_to(address)`: a line to the server at this address, which can be cut."""
+    lines: list[FlakyLine] = []
+
+    def make(address: str) -> FlakyLine:
+        lines.append(FlakyLine(int(address.rpartition(":")[2])))
+        return lines[-1]
+
+    yield make
+    for line in lines:
+        line.close()
 
 
 @pytest.fixture

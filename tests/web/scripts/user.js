@@ -1,7 +1,6 @@
 // Takes the place of the user. What is said is put into the frames of the microphone by their position; when, follows
 // from what was played, which is counted by other code than the page's: a capture worklet at the speaker's output.
 (({turns, size, cuts}) => {
-  const Native = AudioWorkletNode;
   const user = window.user = {samples: 0, next: 0, cuts: 0, back: 0, heard: [], counts: {}, full: false};
   let value = 0, left = 0, restSamples = 0, cutAt = cuts[0];
   const listen = (pcm) => {
@@ -44,12 +43,12 @@
       });
     }
   };
-  window.AudioWorkletNode = class extends Native {
+  window.AudioWorkletNode = class extends AudioWorkletNode {
     constructor(context, name, options) {
       super(context, name, options);
       if (name === 'realtime-playback') {
         context.audioWorklet.addModule('./worklets/capture.js').then(() => {
-          const ear = new Native(context, 'realtime-capture', {
+          const ear = new microphone.Native(context, 'realtime-capture', {
             numberOfOutputs: 0, channelCount: 1, channelCountMode: 'explicit',
             processorOptions: {rateHz: context.sampleRate, frameMs: 20},
           });
