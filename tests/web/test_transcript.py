@@ -14,7 +14,7 @@ from playwright.sync_api import Page, Route, expect
 
 from realtime.message import Msg
 from tests.web.callers import INFO, LIVE, Caller, ask, page_of, reply, stream, tell, text, tool_round
-from tests.web.conftest import ROOT, Serve
+from tests.web.conftest import ROOT, OpenPage, Serve
 from tests.web.pages import Json
 
 pytestmark = pytest.mark.night
@@ -174,8 +174,7 @@ def test_a_restarted_server_continues_with_what_it_stored(
 def test_a_call_that_is_not_stored_stays_on_the_page_at_its_end(
     page: Page, serve: Serve, calls: Callable[..., Caller]
 ) -> None:
-    address = serve(APP, "--store", "none").address
-    caller = calls(address)
+    caller = calls(serve(APP, "--store", "none").address)
     page.goto(caller.page)
     expect(page.get_by_role("status")).to_contain_text("Live")
     caller.say("How large is it?")
