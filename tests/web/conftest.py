@@ -16,7 +16,9 @@ from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
+import soundfile
 from playwright.sync_api import Browser, BrowserContext, Page, WebSocketRoute, expect, sync_playwright
 
 from realtime.model.services import SERVICES
@@ -44,6 +46,8 @@ POLICY = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self
 MODEL = {"provider": "local", "model": "local", "voice": "heart", "voices": ["heart", "low"], "languages": ["en"]}
 OpenPage = Callable[..., Page]
 LineTo = Callable[[str], FlakyLine]
+OpenReport = Callable[..., Page]
+Launch = Callable[..., Browser]
 Serve = Callable[..., "Serving"]
 Scripted = Callable[..., "ScriptedServer"]
 PROVIDER_VARIABLES = {
@@ -90,7 +94,7 @@ def static_page(static_server: ThreadingHTTPServer) -> str:
 
 
 @pytest.fixture(scope="session")
-def launch() -> Iterator[Callable[..., Browser]]:
+def launch() -> Iterator[Launch]:
     """`launch(speech=None)`: Chromium whose fake microphone plays the wav file once (else it beeps)."""
     path = next(filter(None, map(shutil.which, CHROMIUM_NAMES)), None)
     if path is None:
@@ -112,7 +116,17 @@ def launch() -> Iterator[Callable[..., Browser]]:
 
 
 @pytest.fixture
-def open_page(launch: Callable[..., Browser]) -> Iterator[OpenPage]:
+def two_sounds(tmp_path: Path) -> Path:
+    """What a microphone of Chromium can hear: two sounds of half a second, with silence around them."""
+    rate_hz = 48_000
+    sound = 0.3 * np.sign(np.sin(2 * np.pi * 200 * np.arange(rate_hz // 2) / rate_hz))
+    silence = np.zeros(2 * rate_hz)
+    soundfile.write(tmp_path / "sounds.wav", np.concatenate([silence, sound, silence, sound, silence]), rate_hz)
+    return tmp_path / "sounds.wav"
+
+
+@pytest.fixture
+def open_page(launch: Launch) -> Iterator[OpenPage]:
     """`open_page(speech=None, **context)`: a fresh page. An error or a broken policy in its console fails the test."""
     contexts: list[BrowserContext] = []
     problems: list[str] = []
@@ -358,6 +372,32 @@ def scripted_for(open_page: OpenPage, static_page: str) -> Scripted:
     return lambda **options: ScriptedServer(
         open_page(**{"permissions": ["microphone", "camera"]} | options), static_page
     )
+
+
+@pytest.fixture
+def open_report(open_page: OpenPage, tmp_path: Path) -> Iterator[OpenReport]:
+    """`open_report(*runs, accepted=None, **context)`: the page of a report, read from its file.
+
+    An error in its console, or a request for anything beside the file, fails the test.
+    """
+    from realtime.testing.report import write_report
+
+    asked: list[str] = []
+    problems: list[str] = []
+
+    def start(*runs: Any, accepted: Path | None = None, **options: object) -> Page:
+        made = write_report(runs, tmp_path / "report.html", accepted=accepted, title="Voice tests")
+        page = open_page(**options)
+        page.on("request", lambda request: asked.append(request.url))
+        page.on("console", lambda line: problems.append(line.text) if line.type == "error" else None)
+        page.goto(made.as_uri())
+        return page
+
+    yield start
+    # The file itself, and its sound, which is made of what is in the file.
+    assert [url for url in asked if not url.startswith(("file:", "blob:"))] == []
+    assert sum(url.startswith("file:") for url in asked) == 1
+    assert problems == []
 
 
 @pytest.fixture

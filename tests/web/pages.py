@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from playwright.sync_api import Page
+from playwright.sync_api import FloatRect, Locator, Page
 
 HANG_S = 120.0
 SCRIPTS = Path(__file__).with_name("scripts")
@@ -62,6 +62,13 @@ def write(page: Page, words: str) -> None:
 
 def end_call(page: Page) -> None:
     page.get_by_role("button", name="End call").click()
+
+
+def box_of(part: Locator) -> FloatRect:
+    """Where a part of the page stands."""
+    box = part.bounding_box()
+    assert box is not None
+    return box
 
 
 def fits(page: Page) -> bool:

@@ -8,54 +8,13 @@ from urllib.parse import urlsplit
 import pytest
 from playwright.sync_api import Page, Route, expect
 
-from tests.web.callers import INFO, LIVE, Caller, ask, list_calls, page_of
+from tests.web.callers import INFO, LIVE, Caller, list_calls, page_of
 from tests.web.conftest import OpenPage, Serve
-from tests.web.pages import fits
+from tests.web.pages import box_of, fits
 
 pytestmark = pytest.mark.night
 
 APP = f"{Path(__file__).with_name('scripted_app.py')}:make_calculator"
-
-
-def test_the_calls_of_a_user_are_listed_newest_first_and_deleted_after_one_question(
-    page: Page, serve: Serve, calls: Callable[..., Caller]
-) -> None:
-    address = serve(APP, "--store", "memory:").address
-    ended, live = calls(address), calls(address)
-    calls(address, "bob")
-    ended.say("How large is it?")
-    ended.answer(ended.until("agent_response_tool_use_done")["tool_use"], "41369")
-    ended.until("agent_response_done")
-    ended.end()
-    page.goto(page_of(address, None))
-    rows = page.locator(".call")
-    expect(page.get_by_role("status")).to_have_text("Calls of ann")
-    expect(page.locator(".day:visible")).to_have_text("Today")
-    expect(rows.locator(".name")).to_have_text(["Nothing was said yet", "How large is it?"])
-    expect(rows.nth(1).locator(".details")).to_have_text(re.compile(r"\d\d:\d\d.* · Calculator · \d+\ssec · 1\sturn"))
-    expect(rows.locator(".tag:visible")).to_have_text("Live")
-    expect(rows.first).to_have_attribute("data-live", "true")
-    # All of it by keyboard.
-    rows.first.get_by_role("link").press("Enter")
-    expect(page).to_have_url(live.page)
-    page.get_by_role("link", name="All calls").press("Enter")
-    rows.nth(1).get_by_role("button", name="Delete the call").press("Enter")
-    question = rows.nth(1).get_by_role("group", name="Delete this call for good?")
-    expect(question.get_by_role("button", name="Keep")).to_be_focused()
-    page.keyboard.press("Escape")
-    expect(question).to_be_hidden()
-    expect(rows.nth(1).get_by_role("button", name="Delete the call")).to_be_focused()
-    expect(rows).to_have_count(2)
-    page.keyboard.press("Enter")
-    question.get_by_role("button", name="Delete").press("Enter")
-    expect(rows).to_have_count(1)
-    expect(rows.first.get_by_role("link")).to_be_focused()
-    rows.first.get_by_role("button", name="Delete the call").click()
-    rows.get_by_role("group", name="End this call and delete it?").get_by_role("button", name="Delete").click()
-    expect(page.locator("#empty")).to_contain_text("No calls yet.")
-    assert live.until("server_session_ended")["reason"] == "deleted"
-    assert ask(f"{address}/api/calls?user=ann") == {"calls": [], "next": None}
-    assert len(ask(f"{address}/api/calls?user=bob")["calls"]) == 1
 
 
 def test_a_missing_call_is_reported_in_plain_words(page: Page, serve: Serve, calls: Callable[..., Caller]) -> None:
@@ -154,6 +113,5 @@ def test_the_list_fits_its_window(page: Page, static_page: str) -> None:
         page.goto(page_of(static_page, None))
         expect(page.locator(".call")).to_have_count(9)
         assert fits(page)
-        box = page.get_by_role("button", name="Delete the call").first.bounding_box()
-        assert box is not None
+        box = box_of(page.get_by_role("button", name="Delete the call").first)
         assert box["x"] + box["width"] <= width

@@ -32,14 +32,9 @@ def faults(page: Page) -> list[str]:
 
 def where(page: Page, elements: str, fault: str) -> list[str]:
     """The visible elements whose box (`x`, `width`, `height`) has this fault."""
-    found: list[str] = (
-        page.locator(elements)
-        .locator("visible=true")
-        .evaluate_all(
-            f"(all) => all.filter((one) => {{ const {{x, width, height}} = one.getBoundingClientRect(); return {fault}; }})"
-            ".map((one) => one.outerHTML)"
-        )
-    )
+    has_it = f"(one) => {{ const {{x, width, height}} = one.getBoundingClientRect(); return {fault}; }}"
+    visible = page.locator(elements).locator("visible=true")
+    found: list[str] = visible.evaluate_all(f"(all) => all.filter({has_it}).map((one) => one.outerHTML)")
     return found
 
 

@@ -70,42 +70,6 @@ def test_a_browser_that_cancels_no_echo_is_named_with_a_remedy(scripted: Scripte
     assert [event["config"] for event in scripted.of("client_session_update")] == [{"audio": {"cancels_echo": False}}]
 
 
-def test_words_are_shown_while_they_come_and_settled_when_they_end(scripted: ScriptedServer) -> None:
-    """SEV-15: user bubble live. SEV-16: user bubble final. SEV-17: speaking indicator. SEV-18: indicator off.
-
-    SEV-10: the agent's words are shown live. SEV-11: its bubble is final before the response is over.
-    """
-    page = scripted.begin()
-    stage = page.get_by_label("Call", exact=True)
-    state, bubble = page.get_by_role("status"), page.locator(".bubble.user")
-    scripted.send("agent_input_started", item_id="item_1")
-    expect(state).to_have_text("Hearing you")
-    expect(stage).to_have_attribute("data-state", "hearing")
-    scripted.send("agent_input_transcription_delta", item_id="item_1", delta="What")
-    expect(bubble.locator(".words")).to_have_text("What")
-    scripted.send("agent_input_transcription_delta", item_id="item_1", delta=" thyme")
-    expect(bubble.locator(".words")).to_have_text("What thyme")
-    expect(bubble).to_have_attribute("data-status", "live")
-    expect(bubble).to_have_attribute("aria-busy", "true")
-    scripted.send("agent_input_done", item_id="item_1")
-    expect(state).to_have_text("Thinking")
-    expect(stage).to_have_attribute("data-state", "thinking")
-    scripted.send("agent_input_transcription_done", item_id="item_1", transcript="What time is it?")
-    expect(bubble.locator(".words")).to_have_text("What time is it?")
-    expect(bubble).to_have_attribute("data-status", "done")
-    expect(bubble).to_have_attribute("aria-busy", "false")
-    expect(page.locator(".bubble")).to_have_count(1)
-    bubble = page.locator(".bubble.agent")
-    scripted.speak("item_1", "It is", seconds=0.2)
-    expect(bubble.locator(".words")).to_have_text("It is")
-    scripted.send("agent_response_audio_transcript_delta", **RESPONSE, delta=" nun.")
-    expect(bubble.locator(".words")).to_have_text("It is nun.")
-    expect(bubble).to_have_attribute("data-status", "live")
-    scripted.send("agent_response_audio_transcript_done", **RESPONSE, transcript="It is noon.")
-    expect(bubble.locator(".words")).to_have_text("It is noon.")
-    expect(bubble).to_have_attribute("data-status", "done")
-
-
 def test_speech_inside_events_is_played_and_its_end_lets_the_player_drain(scripted: ScriptedServer) -> None:
     """SEV-08: played, sample by sample, from any rate. SEV-09: until it comes the player waits for more."""
     page = scripted.begin()
@@ -128,59 +92,6 @@ def test_speech_inside_events_is_played_and_its_end_lets_the_player_drain(script
     assert scripted.of("client_playback_ack")[-1]["played_ms"] == 750
     scripted.send("agent_response_done", response_id="resp_1", status="completed")
     expect(state).to_have_text("Listening")
-
-
-def test_an_answer_is_played_to_its_end_and_acknowledged_as_it_is_heard(scripted: ScriptedServer) -> None:
-    """SEV-08: the same speech as a binary frame."""
-    page = scripted.begin()
-    state = page.get_by_role("status")
-    scripted.send("agent_input_transcription_done", item_id="item_1", transcript="What time is it?")
-    scripted.speak("item_2", "It is noon.", seconds=0.5)
-    expect(state).to_have_text("Speaking")
-    scripted.finish("item_2", "It is noon.")
-    latency = {"response_id": "resp_1", "latency_ms": 250, "stages_ms": {"turn_end": 50, "played": 200}}
-    scripted.send("server_latency", **latency)
-    expect(state).to_have_text("Listening")
-    expect(page.locator(".bubble .words")).to_have_text(["What time is it?", "It is noon."])
-    expect(page.locator(".wait .total")).to_have_text("250 ms until the answer was heard")
-    played = snapshot(page)["playback"]
-    assert played["rendered"] == played["audible"] == 12_000
-    assert {item_id for item_id, _ in scripted.heard} == {"item_2"}
-    heard_ms = [played_ms for _, played_ms in scripted.heard]
-    assert heard_ms == sorted(heard_ms)
-    assert heard_ms[-1] == 500
-    assert len(heard_ms) >= 4
-    # The microphone's speech carries them; the end is an event.
-    assert scripted.carried >= 3
-    assert scripted.of("client_playback_ack")[-1] == {
-        "type": "client_playback_ack",
-        "item_id": "item_2",
-        "played_ms": 500,
-        "flushed": False,
-    }
-
-
-def test_a_flush_silences_the_item_at_once_and_the_caption_keeps_what_was_heard(scripted: ScriptedServer) -> None:
-    """SEV-17: the player is flushed on barge-in."""
-    page = scripted.begin()
-    scripted.speak("item_1", "One two three four five.", seconds=4)
-    until(page, "realtime.snapshot().playback?.rendered > 6000")
-    expect(page.get_by_role("status")).to_have_text("Speaking")
-    scripted.send("agent_input_started", item_id="item_2")
-    scripted.send("server_audio_flush", item_id="item_1")
-    scripted.send("agent_item_truncated", item_id="item_1", transcript="One two")
-    scripted.send("agent_response_audio_transcript_delta", item_id="item_1", response_id="resp_1", delta=" six")
-    scripted.send("agent_response_done", response_id="resp_1", status="cancelled")
-    until(page, "realtime.snapshot().playback.flushes === 1")
-    expect(page.locator(".bubble.agent .words")).to_have_text("One two")
-    expect(page.get_by_role("status")).to_have_text("Hearing you")
-    until(page, "realtime.snapshot().playback.afterFlush > 0")
-    played = snapshot(page)["playback"]
-    assert played["afterFlush"] <= 2 * QUANTUM + FADE
-    until(page, f"realtime.snapshot().sent.samples > {snapshot(page)['sent']['samples'] + 16_000}")
-    assert snapshot(page)["playback"] == played
-    flushed = [ack for ack in scripted.of("client_playback_ack") if ack["flushed"]]
-    assert [(ack["item_id"], ack["played_ms"]) for ack in flushed] == [("item_1", played["rendered"] // 24)]
 
 
 def test_a_reply_that_is_withdrawn_leaves_no_trace(scripted: ScriptedServer) -> None:

@@ -8,7 +8,7 @@ from playwright.sync_api import Page, expect
 
 from tests.web.conftest import Scripted, ScriptedServer
 from tests.web.page_scenes import give, tools, use
-from tests.web.pages import end_call, fits, sends, until
+from tests.web.pages import box_of, end_call, fits, sends, until
 
 pytestmark = pytest.mark.night
 
@@ -139,8 +139,7 @@ def test_events_can_be_read_on_a_phone(scripted_for: Scripted) -> None:
     page = open_events(scripted_for(viewport={"width": 360, "height": 740}))
     page.locator("#events li").filter(has_text="agent_ready").get_by_role("button").click()
     for part in ("#events", "#event-json"):
-        box = page.locator(part).bounding_box()
-        assert box is not None
+        box = box_of(page.locator(part))
         assert box["width"] > 330
         assert box["height"] > 100
     assert fits(page)

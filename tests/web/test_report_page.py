@@ -1,7 +1,6 @@
 """The report of a run in Chromium: opened from the disk, without a request, a console error or anything that runs."""
 
 import re
-from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -10,62 +9,18 @@ from playwright.sync_api import Page, expect
 from realtime.testing.record import CallRecord, Lane
 from realtime.testing.report import RunOutcome, write_report
 from tests.testing.report_calls import interrupted_call, short_call
-from tests.web.conftest import OpenPage
+from tests.web.conftest import OpenReport
+from tests.web.pages import box_of
 
 pytestmark = pytest.mark.night
-
-OpenReport = Callable[..., Page]
 
 FAILURE = "AssertionError: the answer to turn 1 was heard after 1,690 ms\n> 0:06.960  Anna: I would like to plan"
 NASTY = '</script><img src="https://far.example/x.png" onerror="document.title=1"><script>document.title = 2</script>'
 
 
-@pytest.fixture
-def open_report(open_page: OpenPage, tmp_path: Path) -> Iterator[OpenReport]:
-    """`open_report(*runs, accepted=None, **context)`: the page of a report, read from its file."""
-    asked: list[str] = []
-    problems: list[str] = []
-
-    def start(*runs: RunOutcome | CallRecord, accepted: Path | None = None, **options: object) -> Page:
-        made = write_report(runs, tmp_path / "report.html", accepted=accepted, title="Voice tests")
-        page = open_page(**options)
-        page.on("request", lambda request: asked.append(request.url))
-        page.on("console", lambda line: problems.append(line.text) if line.type == "error" else None)
-        page.goto(made.as_uri())
-        return page
-
-    yield start
-    # The file itself, and its sound, which is made of what is in the file.
-    assert [url for url in asked if not url.startswith(("file:", "blob:"))] == []
-    assert sum(url.startswith("file:") for url in asked) == 1
-    assert problems == []
-
-
 def zoomed(page: Page) -> float:
     """Pixels of a second."""
     return 1_000 * float(page.locator(".inner").evaluate("(inner) => inner.style.getPropertyValue('--scale')"))
-
-
-def place_of(page: Page, part: str) -> dict[str, float]:
-    box = page.locator(part).first.bounding_box()
-    assert box is not None
-    return dict(box)
-
-
-def test_a_failed_run_is_shown_first_with_its_failure_and_another_is_chosen_in_the_table(
-    open_report: OpenReport,
-) -> None:
-    page = open_report(RunOutcome(short_call()), RunOutcome(interrupted_call(), FAILURE))
-    expect(page.locator("#about")).to_have_text("2 runs · 1 failed")
-    expect(page.locator("h2")).to_have_text("interrupted failed")
-    expect(page.locator(".failure")).to_have_text(FAILURE)
-    cells = page.locator(".summary tbody tr").nth(1).locator("td")
-    expect(cells.nth(1)).to_contain_text("failedAssertionError: the answer to turn 1")
-    assert cells.all_text_contents()[2:] == ["0:19.9", "3", "1000 ms", "1510 ms", "1"]
-    page.get_by_role("link", name="short").press("Enter")
-    expect(page.locator("h2")).to_have_text("short passed")
-    expect(page.locator(".caption")).to_have_count(2)
-    assert page.url.endswith("#run-1")
 
 
 @pytest.mark.parametrize(("scheme", "paper"), [("light", "rgb(246, 245, 241)"), ("dark", "rgb(19, 24, 23)")])
@@ -112,38 +67,6 @@ def test_each_answer_shows_what_it_was_waited_for_and_the_call_shows_all_of_them
     ]
 
 
-def test_captions_stand_below_the_speech_with_unplayed_words_struck_through(open_report: OpenReport) -> None:
-    page = open_report(interrupted_call())
-    anna = page.locator(".lane.agent .caption")
-    expect(anna).to_have_count(4)
-    expect(anna.nth(1).locator("del")).to_have_text(
-        "mountains, and I need to know how cold it gets at night in the first week of October."
-    )
-    voice, caption = place_of(page, ".lane.human .voice"), place_of(page, ".lane.human .caption")
-    assert abs(voice["x"] - caption["x"]) < 1
-    assert caption["y"] > voice["y"]
-
-
-def test_frames_are_found_and_chosen_and_only_those_in_sight_are_in_the_page(open_report: OpenReport) -> None:
-    page = open_report(interrupted_call())
-    frames = page.get_by_role("listbox", name="Frames on the wire")
-    frames.press("End")
-    last = page.locator('[role="option"][aria-selected="true"]')
-    expect(last).to_contain_text("server_session_ended")
-    assert frames.get_attribute("aria-activedescendant") == last.get_attribute("id")
-    assert frames.get_by_role("option").count() < 50
-    frames.press("Home")
-    shown = page.locator("#frame-json")
-    expect(shown).to_contain_text("server_session_created")
-    # A click shows a frame and marks its time.
-    page.get_by_label("Find in frames").fill("lookup_guest")
-    row = frames.get_by_role("option").first
-    row.click()
-    expect(shown).to_contain_text("client, sent by the server, Robert")
-    expect(shown).to_contain_text('"name": "lookup_guest"')
-    expect(page.locator(".readout")).to_have_text(row.locator(".at").text_content() or "")
-
-
 def test_the_timeline_zooms_by_buttons_keys_and_wheel_around_the_pointer(open_report: OpenReport) -> None:
     page = open_report(interrupted_call())
     lanes = page.locator(".scroller")
@@ -154,18 +77,18 @@ def test_the_timeline_zooms_by_buttons_keys_and_wheel_around_the_pointer(open_re
     assert zoomed(page) == pytest.approx(4 * whole)
     lanes.press("0")
     assert zoomed(page) == pytest.approx(whole)
-    before = place_of(page, ".lane.human .caption")
+    before = box_of(page.locator(".lane.human .caption").first)
     page.mouse.move(before["x"], before["y"])
     page.keyboard.down("Control")
     page.mouse.wheel(0, -400)
     page.keyboard.up("Control")
     page.wait_for_function(f"1000 * document.querySelector('.inner').style.getPropertyValue('--scale') > {2 * whole}")
-    assert place_of(page, ".lane.human .caption")["x"] == pytest.approx(before["x"], abs=3)
+    assert box_of(page.locator(".lane.human .caption").first)["x"] == pytest.approx(before["x"], abs=3)
 
 
 def test_the_time_under_the_pointer_is_told_waveforms_are_drawn_and_the_sound_plays(open_report: OpenReport) -> None:
     page = open_report(short_call())
-    box = place_of(page, ".scroller")
+    box = box_of(page.locator(".scroller").first)
     page.mouse.move(box["x"] + 100, box["y"] + 40)
     expect(page.locator(".readout")).to_have_text(f"0:0{100 / zoomed(page):.3f}")
     page.wait_for_function("document.querySelector('.wave').width > 300")

@@ -5,7 +5,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-import soundfile
 from playwright.sync_api import Page, expect
 
 from tests.web.acoustics import Microphone
@@ -32,16 +31,6 @@ from tests.web.scripted_user import (
 HERE = Path(__file__).parent
 LISTENER = f"{HERE / 'scripted_app.py'}:make_listener"
 RATE_HZ = 24_000
-FILE_HZ = 48_000
-
-
-@pytest.fixture
-def two_sounds(tmp_path: Path) -> Path:
-    """What Chromium's microphone hears: two sounds of half a second, with silence around them."""
-    sound = 0.3 * np.sign(np.sin(2 * np.pi * 200 * np.arange(FILE_HZ // 2) / FILE_HZ))
-    silence = np.zeros(2 * FILE_HZ)
-    soundfile.write(tmp_path / "sounds.wav", np.concatenate([silence, sound, silence, sound, silence]), FILE_HZ)
-    return tmp_path / "sounds.wav"
 
 
 def test_a_first_call_is_spoken_answered_aloud_ended_and_read(

@@ -14,7 +14,7 @@ from playwright.sync_api import Page, Route, expect
 
 from realtime.message import Msg
 from tests.web.callers import INFO, LIVE, Caller, ask, page_of, reply, stream, tell, text, tool_round
-from tests.web.conftest import ROOT, OpenPage, Serve
+from tests.web.conftest import ROOT, Serve
 from tests.web.pages import Json
 
 pytestmark = pytest.mark.night
@@ -42,55 +42,6 @@ def read(page: Page, address: str, events: list[Json], info: Json = INFO) -> Pag
     tell(page, events, info)
     page.goto(page_of(address))
     return page
-
-
-def test_a_screen_that_joins_late_and_one_that_was_reloaded_show_what_the_first_one_does(
-    open_page: OpenPage, serve: Serve, calls: Callable[..., Caller]
-) -> None:
-    """REC-28: folded and drawn while the server tells it, and the same bytes as the messages that Python folds."""
-    address = serve(APP, "--store", "memory:").address
-    caller = calls(address)
-    first, late = open_page(), open_page()
-    first.goto(caller.page)
-    expect(first.get_by_role("status")).to_contain_text("Live")
-    expect(first.locator("#empty")).to_have_text("What is said in this call appears here.")
-    caller.say("How large is it?")
-    used = caller.until("agent_response_tool_use_done")["tool_use"]
-    expect(first.locator(".tool .state")).to_have_text("waits for its result")
-    late.goto(caller.page)
-    expect(late.locator(".tool .state")).to_have_text("waits for its result")
-    told = shown(first)
-    assert len(told) == 2
-    assert shown(late) == told
-    assert bubbles(late) == bubbles(first)
-    first.reload()
-    expect(first.locator(".tool .state")).to_have_text("waits for its result")
-    assert shown(first) == told
-    assert bubbles(first) == bubbles(late)
-
-    caller.answer(used, "41369 square metres")
-    for page in (first, late):
-        expect(page.locator(".bubble.agent > .parts > .words")).to_have_text("It has 41369 square metres.")
-        expect(page.locator(".tool .state")).to_have_text("done")
-    caller.until("agent_response_done")
-    caller.say("Are you sure?")
-    for page in (first, late):
-        expect(page.locator(".bubble.agent")).to_have_count(2)
-    caller.until("agent_response_done")
-    caller.end()
-    for page in (first, late):
-        expect(page.get_by_role("status")).to_contain_text("Ended by the caller")
-    messages = ask(f"{address}/api/calls/{caller.call_id}/messages?user=ann")["messages"]
-    expected = [Msg.model_validate(one).to_json() for one in messages]
-    assert [one["role"] for one in messages] == ["user", "assistant", "user", "assistant"]
-    assert [one.encode() for one in shown(first)] == expected
-    assert shown(late) == shown(first)
-    assert bubbles(late) == bubbles(first)
-    # An ended call comes as a whole.
-    late.reload()
-    expect(late.get_by_role("status")).to_contain_text("Ended by the caller")
-    assert shown(late) == shown(first)
-    assert bubbles(late) == bubbles(first)
 
 
 def test_a_broken_stream_resumes_after_its_last_event(page: Page, static_page: str) -> None:
