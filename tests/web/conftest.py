@@ -272,8 +272,6 @@ class ScriptedServer:
         self.audio: list[bytes] = []
         self.heard: list[tuple[str, int]] = []
         """(item id, ms) of what the page reports as played, in its speech or as an event, in order."""
-        self.carried = 0
-        """How many of them came inside its speech."""
         self._items: dict[int, str] = {}
         self.url = ""
         self.refusal: str | None = None
@@ -344,7 +342,6 @@ class ScriptedServer:
             self.audio.append(frame)
             _, flags, _, index, _ = struct.unpack_from("<BBHIQ", frame)
             if flags & 1:
-                self.carried += 1
                 self.heard.append((self._items[index], struct.unpack_from("<I", frame, 16)[0]))
             return
         event = json.loads(frame)

@@ -139,10 +139,9 @@ def test_a_server_s_form_is_text_and_what_is_entered_goes_back_in_its_call(scrip
     assert json.loads(sent["tool_call"]["input"]) == ELICITED | {"content": content}
 
 
-@pytest.mark.parametrize("schema", [{"properties": {"a": {"type": "object"}}}, {"properties": 7}])
-def test_a_form_that_the_page_cannot_show_can_be_declined(scripted: ScriptedServer, schema: dict[str, Any]) -> None:
+def test_a_form_that_the_page_cannot_show_can_be_declined(scripted: ScriptedServer) -> None:
     page = scripted.begin()
-    use(scripted, "c2", "elicitation", ELICITED | {"requested_schema": schema}, "asking")
+    use(scripted, "c2", "elicitation", ELICITED | {"requested_schema": {"properties": 7}}, "asking")
     form = page.get_by_role("form", name="Question from parcels.example")
     expect(form).to_contain_text("This page cannot show the form. You can only decline.")
     expect(form.get_by_role("button")).to_have_text(["Decline"])

@@ -94,18 +94,6 @@ def test_speech_inside_events_is_played_and_its_end_lets_the_player_drain(script
     expect(state).to_have_text("Listening")
 
 
-def test_a_reply_that_is_withdrawn_leaves_no_trace(scripted: ScriptedServer) -> None:
-    page = scripted.begin()
-    scripted.send("agent_input_transcription_done", item_id="item_1", transcript="I would like")
-    scripted.speak("item_2", "Sure", seconds=1)
-    expect(page.locator(".bubble.agent")).to_have_count(1)
-    scripted.send("server_audio_flush", item_id=None)
-    scripted.send("agent_item_deleted", item_id="item_2")
-    scripted.send("agent_input_started", item_id="item_1")
-    scripted.send("agent_input_transcription_done", item_id="item_1", transcript="I would like a trip.")
-    expect(page.locator(".bubble .words")).to_have_text(["I would like a trip."])
-
-
 def test_typing_needs_no_microphone_and_is_answered_aloud(scripted: ScriptedServer) -> None:
     page = scripted.page
     page.goto(scripted.address)

@@ -12,7 +12,6 @@ from tests.web.pages import LISTENING, script, sends, start_talking, until, writ
 pytestmark = pytest.mark.night
 
 REFUSES = "there are 8 calls from this address already: end one first"
-NO_MICROPHONE = {"NotFoundError": "No microphone was found.", "NotReadableError": "another program holds it"}
 WHY_ENDED = {"idle": "nobody spoke for a while", "call_limit": "longest allowed time"}
 
 
@@ -26,17 +25,6 @@ def test_a_refused_microphone_is_told_and_typing_still_works(scripted_for: Scrip
     scripted.speak("item_1", "Hello.", seconds=0.1)
     scripted.finish("item_1", "Hello.")
     until(page, "realtime.snapshot().playback?.audible === 2400")
-
-
-@pytest.mark.parametrize("error", NO_MICROPHONE)
-def test_a_microphone_that_is_missing_or_busy_is_told(scripted: ScriptedServer, error: str) -> None:
-    page = scripted.page
-    page.add_init_script(
-        f"navigator.mediaDevices.getUserMedia = () => Promise.reject(new DOMException('', '{error}'));"
-    )
-    start_talking(page, scripted.address)
-    expect(page.get_by_role("alert")).to_contain_text(NO_MICROPHONE[error])
-    expect(page.get_by_role("status")).to_have_text("Ready for your message")
 
 
 def test_beyond_localhost_over_http_it_names_https_and_answers_by_text(scripted: ScriptedServer) -> None:

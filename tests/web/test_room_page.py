@@ -368,15 +368,6 @@ def test_the_lobby_lists_the_rooms_and_who_is_in_them(
     expect(page.get_by_role("link", name="Talk")).to_be_visible()
 
 
-def test_strangers_read_how_many_are_in_a_room_where_the_server_gives_no_names(page: Page, static_page: str) -> None:
-    told = {"rooms": [{"room_id": "demo", "humans": 2, "agents": [{"name": "Ada"}]}], "templates": ["demo", "tea"]}
-    page.route("**/api/rooms", lambda route: route.fulfill(json=told))
-    page.goto(f"{static_page}room.html")
-    expect(page.locator(".open-room")).to_have_text(
-        [f"demo2\u00a0peopleWith {isolated('Ada')}Join", "teaNobody is in it yetJoin"]
-    )
-
-
 @pytest.mark.parametrize(("language", "join"), [("de", "Beitreten"), ("es", "Entrar"), ("zh", "加入")])
 def test_the_lobby_speaks_the_reader_s_language(
     language: str, join: str, open_page: OpenPage, static_page: str

@@ -44,57 +44,52 @@ def read(page: Page, address: str, events: list[Json], info: Json = INFO) -> Pag
     return page
 
 
-def test_a_broken_stream_resumes_after_its_last_event(page: Page, static_page: str) -> None:
-    events = FIXTURES["rounds"]["events"]
+def play_stream(page: Page, address: str, answers: list[Callable[[Route], None]]) -> list[str | None]:
+    """The page of a call whose stream is answered so, time after time, and which ends before the last time.
+
+    Returns what the page says to have read each time.
+    """
     asked: list[str | None] = []
 
     def answer(route: Route) -> None:
-        request = route.request
-        if "/events" not in request.url:
-            route.fulfill(json=LIVE if len(asked) < 4 else INFO)
+        if "/events" not in route.request.url:
+            route.fulfill(json=LIVE if len(asked) < len(answers) - 1 else INFO)
             return
-        last_id = request.headers.get("last-event-id")
-        asked.append(last_id)
-        if len(asked) == 2:
-            route.abort("connectionreset")
-        elif len(asked) == 3:
-            route.fulfill(status=503, json={"code": "store_failed", "error": "the disk is full"})
-        else:
-            # Events may repeat; the first stream ends in the middle of an event.
-            whole = stream(*events)
-            half = len(whole) // 2
-            route.fulfill(content_type="text/event-stream", body=whole[:half] if len(asked) == 1 else whole)
+        asked.append(route.request.headers.get("last-event-id"))
+        answers[len(asked) - 1](route)
 
     page.route(CALLS, answer)
-    page.goto(page_of(static_page))
+    page.goto(page_of(address))
     expect(page.get_by_role("status")).to_contain_text("Ended by the caller")
-    assert shown(page) == FIXTURES["rounds"]["canonical"]
-    last_id = stream(*events)[: len(stream(*events)) // 2].count("\n\n")
-    assert asked == [None, *[str(last_id)] * 3, str(len(events))]
-    assert page.evaluate("transcript.snapshot().lastId") == str(len(events))
     expect(page.get_by_role("alert")).to_be_empty()
+    return asked
+
+
+def streamed(body: str) -> Callable[[Route], None]:
+    return lambda route: route.fulfill(content_type="text/event-stream", body=body)
+
+
+def test_a_broken_stream_resumes_after_its_last_event(page: Page, static_page: str) -> None:
+    events = FIXTURES["rounds"]["events"]
+    whole = stream(*events)
+    half = whole[: len(whole) // 2]
+    answers = [
+        streamed(half),  # It ends in the middle of an event.
+        lambda route: route.abort("connectionreset"),
+        lambda route: route.fulfill(status=503, json={"code": "store_failed", "error": "the disk is full"}),
+        *[streamed(whole)] * 2,  # Events may repeat.
+    ]
+    asked = play_stream(page, static_page, answers)
+    assert asked == [None, *[str(half.count("\n\n"))] * 3, str(len(events))]
+    assert shown(page) == FIXTURES["rounds"]["canonical"]
+    assert page.evaluate("transcript.snapshot().lastId") == str(len(events))
 
 
 def test_a_call_that_ended_with_the_last_event_read_is_over_for_its_reader(page: Page, static_page: str) -> None:
     """The server has no more events then (204), which is no lost connection."""
     events = FIXTURES["rounds"]["events"]
-    asked: list[str | None] = []
-
-    def answer(route: Route) -> None:
-        if "/events" not in route.request.url:
-            route.fulfill(json=INFO if asked else LIVE)
-            return
-        asked.append(route.request.headers.get("last-event-id"))
-        if len(asked) == 1:
-            route.fulfill(content_type="text/event-stream", body=stream(*events))
-        else:
-            route.fulfill(status=204)
-
-    page.route(CALLS, answer)
-    page.goto(page_of(static_page))
-    expect(page.get_by_role("status")).to_contain_text("Ended by the caller")
-    assert asked == [None, str(len(events))]
-    expect(page.get_by_role("alert")).to_be_empty()
+    over = [streamed(stream(*events)), lambda route: route.fulfill(status=204)]
+    assert play_stream(page, static_page, over) == [None, str(len(events))]
 
 
 def test_a_restarted_server_continues_with_what_it_stored(
@@ -139,34 +134,49 @@ def test_a_call_that_is_not_stored_stays_on_the_page_at_its_end(
 # -- what a bubble shows -----------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", FIXTURES)
-def test_every_shared_stream_is_folded_to_the_same_bytes_and_drawn(name: str, page: Page, static_page: str) -> None:
+def test_every_shared_stream_is_folded_to_the_same_bytes_and_drawn(page: Page, static_page: str) -> None:
     """REC-28: the page's rebuild equals Python's on the same fixture."""
-    fixture = FIXTURES[name]
-    read(page, static_page, fixture["events"])
-    expect(page.get_by_role("status")).to_contain_text("Ended by the caller")
-    assert shown(page) == fixture["canonical"]
-    expect(page.locator(".bubble")).to_have_count(len(fixture["messages"]))
-    for message in fixture["messages"]:
-        bubble = page.locator(f".bubble[data-id='{message['id']}']")
-        words = [one["text"] for one in message["content"] if one["type"] == "text" and one["text"]]
-        assert bubble.locator("> .parts > .words").all_text_contents() == words
-        calls = [one["name"] for one in message["content"] if one["type"] == "tool_call"]
-        assert bubble.locator(".tool .name").all_text_contents() == calls
-        mark = f"Failed: {message['error']}" if message["error"] else MARKS.get(message["finished_reason"], "")
-        expect(bubble.locator(".mark")).to_have_text(mark)
-    expect(page.get_by_role("alert")).to_be_empty()
+    for name, fixture in FIXTURES.items():
+        page.unroute_all()
+        read(page, static_page, fixture["events"])
+        expect(page.get_by_role("status")).to_contain_text("Ended by the caller")
+        assert shown(page) == fixture["canonical"], name
+        expect(page.locator(".bubble")).to_have_count(len(fixture["messages"]))
+        for message in fixture["messages"]:
+            bubble = page.locator(f".bubble[data-id='{message['id']}']")
+            words = [one["text"] for one in message["content"] if one["type"] == "text" and one["text"]]
+            assert bubble.locator("> .parts > .words").all_text_contents() == words
+            calls = [one["name"] for one in message["content"] if one["type"] == "tool_call"]
+            assert bubble.locator(".tool .name").all_text_contents() == calls
+            mark = f"Failed: {message['error']}" if message["error"] else MARKS.get(message["finished_reason"], "")
+            expect(bubble.locator(".mark")).to_have_text(mark)
+        expect(page.get_by_role("alert")).to_be_empty()
 
 
-def test_a_reply_is_one_bubble_however_many_rounds_of_tools_it_takes(page: Page, static_page: str) -> None:
-    """MSG-04: two replies, two bubbles; three rounds of tools, still one."""
-    rounds = [*tool_round("a"), *tool_round("b"), *tool_round("c"), *text("t2", "Nobody is there.")]
-    read(page, static_page, [*reply("r1", *text("t1", "Hello.")), *reply("r2", *rounds)])
+def test_a_reply_is_one_bubble_hints_have_headings_and_unknown_events_are_skipped(page: Page, static_page: str) -> None:
+    """MSG-04: two replies, two bubbles; three rounds of tools, still one. EVT-50: fed `name: "x"`.
+
+    MSG-51, EVT-46: JSON in the source of a hint is parsed and its label shown; plain words are shown as they are.
+    """
+    said: list[str] = []
+    page.on("console", lambda line: said.append(line.text))
+    unknown = {"type": "CUSTOM", "name": "x", "value": {"text": "not for a bubble"}}
+    sources = ('{"label": "clock", "icon": "time"}', '{"name": "team"}', "the weather", None)
+    hints = [
+        {"type": "HINT_BLOCK", "block_id": f"h{place}", "hint": f"hint {place}", "source": source}
+        for place, source in enumerate(sources)
+    ]
+    rounds = [*tool_round("a"), *tool_round("b"), *tool_round("c"), unknown, *text("t2", "Nobody is there.")]
+    read(page, static_page, [*reply("r1", unknown, *text("t1", "Hello."), *hints, unknown), *reply("r2", *rounds)])
     expect(page.locator(".bubble")).to_have_count(2)
-    second = page.locator(".bubble").nth(1)
-    expect(second.locator(".tool")).to_have_count(3)
+    first, second = page.locator(".bubble").nth(0), page.locator(".bubble").nth(1)
+    expect(first.locator("> .parts > .words")).to_have_text("Hello.")
+    expect(first.locator(".hint .label")).to_have_text(["clock", "team", "the weather", "Hint"])
+    expect(first.locator(".hint .words")).to_have_text(["hint 0", "hint 1", "hint 2", "hint 3"])
     expect(second.locator(".tool .output")).to_have_text(["saw a", "saw b", "saw c"])
     expect(second.locator("> .parts > .words")).to_have_text("Nobody is there.")
+    expect(page.get_by_role("alert")).to_be_empty()
+    assert said == []
 
 
 def test_a_reload_in_the_middle_of_a_confirmation_shows_the_same_card(page: Page, static_page: str) -> None:
@@ -238,29 +248,6 @@ def test_the_handler_of_a_card_receives_the_answer_with_the_chosen_rules(
     ]
     expect(page.locator(".bubble > .parts > .words")).to_have_text("Shall I pay?")
     assert page.evaluate("window.rebuilt") == 0
-
-
-def test_a_hint_is_headed_by_the_label_in_its_source(page: Page, static_page: str) -> None:
-    """MSG-51, EVT-46: JSON is parsed and its label shown; plain words are shown as they are."""
-    sources = ('{"label": "clock", "icon": "time"}', '{"name": "team"}', "the weather", None)
-    hints = [
-        {"type": "HINT_BLOCK", "block_id": f"h{place}", "hint": f"hint {place}", "source": source}
-        for place, source in enumerate(sources)
-    ]
-    read(page, static_page, reply("r1", *hints))
-    expect(page.locator(".hint .label")).to_have_text(["clock", "team", "the weather", "Hint"])
-    expect(page.locator(".hint .words")).to_have_text(["hint 0", "hint 1", "hint 2", "hint 3"])
-
-
-def test_events_with_unknown_names_are_skipped_without_an_error(page: Page, static_page: str) -> None:
-    """EVT-50: fed `name: "x"`."""
-    said: list[str] = []
-    page.on("console", lambda line: said.append(line.text))
-    custom = {"type": "CUSTOM", "name": "x", "value": {"text": "not for a bubble"}}
-    read(page, static_page, [*reply("r1", custom, *text("t1", "Before."), custom), *reply("r2", *text("t2", "After."))])
-    expect(page.locator(".bubble .words:visible")).to_have_text(["Before.", "After."])
-    expect(page.get_by_role("alert")).to_be_empty()
-    assert said == []
 
 
 def test_words_never_become_markup(page: Page, static_page: str) -> None:
