@@ -157,6 +157,14 @@ def remembered_tools(serving: Serving) -> Record:
     return [content(block) for block in blocks if block["type"] != "text"]
 
 
+def assert_told(page: Page, serving: Serving, user: str, interrupted: Record) -> None:
+    """The call ends after the user's stop; its only answer is stored as played, and Friday knows his tools."""
+    until(page, DONE)
+    end_call(page)
+    assert stored(serving, user) == conversation(interrupted)
+    assert remembered_tools(serving) == FRIDAYS_TOOLS
+
+
 def test_spoken_to_as_the_embedded_voice(page: Page, serve_friday: Serve) -> None:
     """Question and interruption come from the microphone."""
     acoustics, serving = Acoustics(page), serve_friday()
@@ -224,10 +232,7 @@ def test_as_a_delegate(provider: Provider, open_page: OpenPage, serve_friday: Se
     until(page, HEARD_IN_PART)
     write(page, STOP)
     serving.run(answers(fake, session, STOP, fake.asks, STOPPED, 1))
-    until(page, DONE)
-    end_call(page)
-    assert stored(serving, users[0]) == conversation([*OFFICES_TOOL, PLAYED])
-    assert remembered_tools(serving) == FRIDAYS_TOOLS
+    assert_told(page, serving, users[0], [*OFFICES_TOOL, PLAYED])
 
 
 @each_provider
@@ -249,10 +254,7 @@ def test_spoken_to_as_a_delegate(provider: Provider, page: Page, serve_friday: S
     acoustics.say(SPOKEN_STOP)
     serving.run(hears(fake, session, start_ms, SPOKEN_STOP, STOP))
     serving.run(fake.speak(session, STOPPED, b"\x01\x02" * 24_000))
-    until(page, DONE)
-    end_call(page)
-    assert stored(serving, users[0]) == conversation([*OFFICES_TOOL, PLAYED])
-    assert remembered_tools(serving) == FRIDAYS_TOOLS
+    assert_told(page, serving, users[0], [*OFFICES_TOOL, PLAYED])
 
 
 @each_provider
@@ -285,34 +287,22 @@ def test_a_model_without_tools_is_told_of_none_and_the_page_says_so(open_page: O
     assert not any(frame["session"].get("tools") for frame in provider.sent("session.update"))
 
 
-def test_a_participant_of_a_room(open_page: OpenPage, serve_friday: Serve) -> None:
-    serving, page = serve_friday(), open_page()
-    page.goto(serving.url("Ann"))
-    until(page, "realtime.snapshot().state === 'open' && realtime.snapshot().people.length === 2")
-    write(page, QUESTION)
-    until(page, heard_ms(2_500))
-    write(page, STOP)
-    until(page, said(STOPPED))
-    until(page, SILENT)
-    page.get_by_role("button", name="Leave").click()
-    assert stored(serving, "Ann") == conversation([*FRIDAYS_TOOLS, PLAYED])
-    assert remembered_tools(serving) == FRIDAYS_TOOLS
-
-
-def test_spoken_to_in_a_room(page: Page, serve_friday: Serve) -> None:
-    """Question and interruption come from the microphone; the voice that listens for Friday writes them down."""
+@pytest.mark.parametrize("spoken", [False, True], ids=["typed", "spoken"])
+def test_a_participant_of_a_room(page: Page, serve_friday: Serve, spoken: bool) -> None:
+    """Spoken to, the voice that listens for Friday writes down question and interruption."""
     acoustics, serving = Acoustics(page), serve_friday()
     page.goto(serving.url("Ann"))
     until(page, "realtime.snapshot().state === 'open' && realtime.snapshot().people.length === 2")
     until(page, "realtime.snapshot().microphone")
-    acoustics.say(SPOKEN)
-    until(page, heard_ms(2_500))
-    acoustics.say(SPOKEN_STOP)
-    until(page, said(STOPPED))
+    for sentence, recording, then in ((QUESTION, SPOKEN, heard_ms(2_500)), (STOP, SPOKEN_STOP, said(STOPPED))):
+        if spoken:
+            acoustics.say(recording)
+        else:
+            write(page, sentence)
+        until(page, then)
     until(page, SILENT)
     page.get_by_role("button", name="Leave").click()
     question, stop = (text for who, text in words(page) if who == "Ann")
-    assert "time" in question
-    assert "stop" in stop.lower()
+    assert ("time" in question and "stop" in stop.lower()) if spoken else (question, stop) == (QUESTION, STOP)
     assert stored(serving, "Ann") == conversation([*FRIDAYS_TOOLS, PLAYED], question, stop)
     assert remembered_tools(serving) == FRIDAYS_TOOLS
