@@ -46,5 +46,5 @@ export default defineConfig({
     fs: { allow: ["../.."] },
     proxy: { "/ws": { target: SERVER, ws: true }, "/rooms": { target: SERVER, ws: true }, "/api": SERVER },
   },
-  test: { dir: "packages", include: ["**/test/**/*.test.ts"], environment: "node" },
+  test: { dir: "packages", include: ["**/test/**/*.test.ts"], environment: "node", isolate: false },
 });

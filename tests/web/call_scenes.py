@@ -5,32 +5,14 @@ from collections.abc import Callable
 
 from playwright.sync_api import Page, Route, expect
 
-from tests.web.callers import INFO, Json
-from tests.web.test_call_page import LINES, SPOKEN
-from tests.web.test_transcript import stream
+from tests.web.callers import INFO, LINES, SPOKEN, custom, page_of, stream
 
 Scene = Callable[[Page, str], None]
 
 CALL = INFO | {"case": "save", "recorded": True, "first_words": "How large is it?", "turns": 1, "errors": 1}
-ERROR: Json = {
-    "id": "e1",
-    "created_at": "2026-01-01T00:00:05.000Z",
-    "reply_id": "",
-    "type": "CUSTOM",
-    "name": "error",
-    "value": {"message": "The provider refuses more."},
-}
-ROOMS = {
-    "rooms": [
-        {
-            "room_id": "demo",
-            "humans": 1,
-            "participants": [{"kind": "human", "name": "Ann"}],
-            "agents": [{"name": "Ada"}],
-        }
-    ],
-    "templates": ["demo", "tea"],
-}
+ERROR = custom("error", message="The provider refuses more.")
+INSIDE = {"humans": 1, "participants": [{"kind": "human", "name": "Ann"}], "agents": [{"name": "Ada"}]}
+ROOMS = {"rooms": [{"room_id": "demo", **INSIDE}], "templates": ["demo", "tea"]}
 
 
 def calls_api(route: Route) -> None:
@@ -52,12 +34,12 @@ def calls_api(route: Route) -> None:
 
 
 def the_list(page: Page, address: str) -> None:
-    page.goto(f"{address}transcript.html?user=ann")
+    page.goto(page_of(address, None))
     expect(page.locator(".call")).to_have_count(9)
 
 
 def no_calls(page: Page, address: str) -> None:
-    page.goto(f"{address}transcript.html?user=bob")
+    page.goto(page_of(address, None, "bob"))
     expect(page.locator("#empty")).to_be_visible()
 
 
@@ -73,7 +55,7 @@ def a_question(page: Page, address: str) -> None:
 
 
 def a_call(page: Page, address: str) -> None:
-    page.goto(f"{address}transcript.html?user=ann&call=call1")
+    page.goto(page_of(address))
     expect(page.get_by_role("link", name="Report")).to_be_visible()
     page.get_by_text(re.compile(r"^1\serror$")).click()
 

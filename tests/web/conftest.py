@@ -16,13 +16,17 @@ from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
+import soundfile
 from playwright.sync_api import Browser, BrowserContext, Page, WebSocketRoute, expect, sync_playwright
 
 from realtime.model.services import SERVICES
+from tests.flaky_line import FlakyLine
 from tests.web.callers import Caller
 from tests.web.client_lab import ELEMENT, LAB
-from tests.web.hosting import Site, site
+from tests.web.hosting import Site, served, site
+from tests.web.pages import HANG_S, until
 
 ROOT = Path(__file__).resolve().parents[2]
 DIST = ROOT / "web" / "dist"
@@ -37,15 +41,20 @@ CHROMIUM_ARGUMENTS = [
     # A host beyond loopback, so that the page over http is in no secure context there.
     "--host-resolver-rules=MAP far.example 127.0.0.1",
 ]
-WAIT_MS = 60_000
 PCM_24 = {"type": "audio/pcm", "rate": 24_000, "encoding": "pcm16", "sample_rate": 24_000}
 POLICY = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; media-src 'self'"
 MODEL = {"provider": "local", "model": "local", "voice": "heart", "voices": ["heart", "low"], "languages": ["en"]}
+OpenPage = Callable[..., Page]
+LineTo = Callable[[str], FlakyLine]
+OpenReport = Callable[..., Page]
+Launch = Callable[..., Browser]
+Serve = Callable[..., "Serving"]
+Scripted = Callable[..., "ScriptedServer"]
 PROVIDER_VARIABLES = {
     name for service in SERVICES.values() for name in (*service.key_variables, service.base_url_variable)
 }
 
-expect.set_options(timeout=WAIT_MS)
+expect.set_options(timeout=HANG_S * 1000)
 
 
 class StaticPage(SimpleHTTPRequestHandler):
@@ -74,14 +83,8 @@ class StaticPage(SimpleHTTPRequestHandler):
 @pytest.fixture
 def static_server() -> Iterator[ThreadingHTTPServer]:
     """A server of the page that knows no calls. A test may shut it down."""
-    with ThreadingHTTPServer(("127.0.0.1", 0), partial(StaticPage, directory=str(DIST))) as server:
-        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
-        thread.start()
-        try:
-            yield server
-        finally:
-            server.shutdown()
-            thread.join()
+    with served(partial(StaticPage, directory=str(DIST))) as server:
+        yield server
 
 
 @pytest.fixture
@@ -91,7 +94,7 @@ def static_page(static_server: ThreadingHTTPServer) -> str:
 
 
 @pytest.fixture(scope="session")
-def launch() -> Iterator[Callable[..., Browser]]:
+def launch() -> Iterator[Launch]:
     """`launch(speech=None)`: Chromium whose fake microphone plays the wav file once (else it beeps)."""
     path = next(filter(None, map(shutil.which, CHROMIUM_NAMES)), None)
     if path is None:
@@ -113,13 +116,24 @@ def launch() -> Iterator[Callable[..., Browser]]:
 
 
 @pytest.fixture
-def open_page(launch: Callable[..., Browser]) -> Iterator[Callable[..., Page]]:
+def two_sounds(tmp_path: Path) -> Path:
+    """What a microphone of Chromium can hear: two sounds of half a second, with silence around them."""
+    rate_hz = 48_000
+    sound = 0.3 * np.sign(np.sin(2 * np.pi * 200 * np.arange(rate_hz // 2) / rate_hz))
+    silence = np.zeros(2 * rate_hz)
+    soundfile.write(tmp_path / "sounds.wav", np.concatenate([silence, sound, silence, sound, silence]), rate_hz)
+    return tmp_path / "sounds.wav"
+
+
+@pytest.fixture
+def open_page(launch: Launch) -> Iterator[OpenPage]:
     """`open_page(speech=None, **context)`: a fresh page. An error or a broken policy in its console fails the test."""
     contexts: list[BrowserContext] = []
     problems: list[str] = []
 
     def start(speech: Path | None = None, **options: Any) -> Page:
         context = launch(speech).new_context(**options)
+        context.set_default_timeout(HANG_S * 1000)
         contexts.append(context)
         page = context.new_page()
         page.on("pageerror", lambda error: problems.append(str(error)))
@@ -133,28 +147,9 @@ def open_page(launch: Callable[..., Browser]) -> Iterator[Callable[..., Page]]:
 
 
 @pytest.fixture
-def page(open_page: Callable[..., Page]) -> Page:
+def page(open_page: OpenPage) -> Page:
     """A fresh page that may use the (fake) microphone."""
     return open_page(permissions=["microphone"])
-
-
-@pytest.fixture
-def until() -> Callable[[Page, str], None]:
-    """`until(page, condition)`: wait for a JavaScript condition. Playwright's own way would need eval in the page."""
-
-    def wait(page: Page, condition: str) -> None:
-        page.evaluate(
-            """async (timeoutMs) => {
-              const since = performance.now();
-              while (!(CONDITION)) {
-                if (performance.now() - since > timeoutMs) throw new Error(JSON.stringify(realtime.snapshot()));
-                await new Promise((go) => setTimeout(go, 5));
-              }
-            }""".replace("CONDITION", condition),
-            WAIT_MS,
-        )
-
-    return wait
 
 
 class Serving:
@@ -171,20 +166,20 @@ class Serving:
         self.process = subprocess.Popen(
             command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=environment
         )
-        assert self.process.stdout is not None
         self.said = ""
-        for line in self.process.stdout:
-            self.said += line
-            found = re.search(r"http://127\.0\.0\.1:\d+", line)
-            if found:
+        for line in self._lines():
+            if found := re.search(r"http://127\.0\.0\.1:\d+", line):
                 self.address = found[0]
                 break
         else:
             self.process.wait()
-            self.process.stdout.close()
             raise AssertionError(f"the server did not start: {self.said}")
-        self._reader = threading.Thread(target=self._read, daemon=True)
+        self._reader = threading.Thread(target=lambda: [*self._lines()], daemon=True)
         self._reader.start()
+
+    @property
+    def port(self) -> int:
+        return int(self.address.rpartition(":")[2])
 
     def kill(self) -> None:
         """Kill the server."""
@@ -196,20 +191,21 @@ class Serving:
         return self._join()
 
     def _join(self) -> int:
-        code = self.process.wait(20)
+        code = self.process.wait(HANG_S)
         self._reader.join()
         assert self.process.stdout is not None
         self.process.stdout.close()
         return code
 
-    def _read(self) -> None:
+    def _lines(self) -> Iterator[str]:
         assert self.process.stdout is not None
         for line in self.process.stdout:
             self.said += line
+            yield line
 
 
 @pytest.fixture
-def serve(tmp_path: Path) -> Iterator[Callable[..., Serving]]:
+def serve(tmp_path: Path) -> Iterator[Serve]:
     """`serve(*words, port=0, keys=None)`: a server with these words on its command line.
 
     All servers of a test keep their calls in one place.
@@ -234,7 +230,7 @@ def shop() -> Iterator[Site]:
 
 
 @pytest.fixture
-def lab(page: Page, shop: Site, serve: Callable[..., Serving]) -> Callable[..., Serving]:
+def lab(page: Page, shop: Site, serve: Serve) -> Callable[..., Serving]:
     """`lab(*words, **options)`: `page` shows LAB at the shop, with a client of these options; returns the server."""
 
     def start(*words: str, **options: Any) -> Serving:
@@ -248,7 +244,7 @@ def lab(page: Page, shop: Site, serve: Callable[..., Serving]) -> Callable[..., 
 
 
 @pytest.fixture
-def element(page: Page, shop: Site, serve: Callable[..., Serving]) -> Callable[..., Serving]:
+def element(page: Page, shop: Site, serve: Serve) -> Callable[..., Serving]:
     """`element(*words, attributes="")`: `page` shows the element at the shop; returns its server."""
 
     def start(*words: str, attributes: str = "") -> Serving:
@@ -261,9 +257,14 @@ def element(page: Page, shop: Site, serve: Callable[..., Serving]) -> Callable[.
 
 
 class ScriptedServer:
-    """The other end of the page's socket, played by the test: golden frames with the fields that matter."""
+    """The other end of the page's socket, played by the test: golden frames with the fields that matter.
 
-    def __init__(self, page: Page) -> None:
+    `address` is that of the page, which shows a scene of `page_scenes` by `show`.
+    """
+
+    def __init__(self, page: Page, address: str = "") -> None:
+        self.page = page
+        self.address = address
         frames = json.loads((ROOT / "fixtures" / "protocol" / "server.json").read_text())
         self._golden: dict[str, dict[str, Any]] = {frame["type"]: frame for frame in frames}
         self._socket: WebSocketRoute | None = None
@@ -271,13 +272,24 @@ class ScriptedServer:
         self.audio: list[bytes] = []
         self.heard: list[tuple[str, int]] = []
         """(item id, ms) of what the page reports as played, in its speech or as an event, in order."""
-        self.carried = 0
-        """How many of them came inside its speech."""
         self._items: dict[int, str] = {}
         self.url = ""
         self.refusal: str | None = None
         self.refuses_sockets = False
         page.route_web_socket("**/ws/**", self._accept)
+
+    def show(self, scene: Callable[[Page, "ScriptedServer", str], None]) -> Page:
+        """The page, once it is in this state."""
+        scene(self.page, self, self.address)
+        return self.page
+
+    def begin(self, address: str | None = None) -> Page:
+        """The page in a call, with the microphone open."""
+        self.page.goto(address or self.address)
+        self.page.locator("#talk").click()
+        expect(self.page.locator("#stage")).to_have_attribute("data-talking", "true")
+        until(self.page, "realtime.snapshot().microphoneSamples > 0")
+        return self.page
 
     def send(self, event_type: str, **fields: Any) -> None:
         golden = self._golden[event_type]
@@ -330,7 +342,6 @@ class ScriptedServer:
             self.audio.append(frame)
             _, flags, _, index, _ = struct.unpack_from("<BBHIQ", frame)
             if flags & 1:
-                self.carried += 1
                 self.heard.append((self._items[index], struct.unpack_from("<I", frame, 16)[0]))
             return
         event = json.loads(frame)
@@ -347,15 +358,57 @@ class ScriptedServer:
 
 
 @pytest.fixture
-def scripted_for() -> Callable[[Page], ScriptedServer]:
-    """Play the server of any page."""
-    return ScriptedServer
+def scripted(page: Page, static_page: str) -> ScriptedServer:
+    """Play the server of `page`."""
+    return ScriptedServer(page, static_page)
 
 
 @pytest.fixture
-def scripted(page: Page) -> ScriptedServer:
-    """Play the server of `page`."""
-    return ScriptedServer(page)
+def scripted_for(open_page: OpenPage, static_page: str) -> Scripted:
+    """`scripted_for(**context)`: play the server of a fresh page, which may use microphone and camera."""
+    return lambda **options: ScriptedServer(
+        open_page(**{"permissions": ["microphone", "camera"]} | options), static_page
+    )
+
+
+@pytest.fixture
+def open_report(open_page: OpenPage, tmp_path: Path) -> Iterator[OpenReport]:
+    """`open_report(*runs, accepted=None, **context)`: the page of a report, read from its file.
+
+    An error in its console, or a request for anything beside the file, fails the test.
+    """
+    from realtime.testing.report import write_report
+
+    asked: list[str] = []
+    problems: list[str] = []
+
+    def start(*runs: Any, accepted: Path | None = None, **options: object) -> Page:
+        made = write_report(runs, tmp_path / "report.html", accepted=accepted, title="Voice tests")
+        page = open_page(**options)
+        page.on("request", lambda request: asked.append(request.url))
+        page.on("console", lambda line: problems.append(line.text) if line.type == "error" else None)
+        page.goto(made.as_uri())
+        return page
+
+    yield start
+    # The file itself, and its sound, which is made of what is in the file.
+    assert [url for url in asked if not url.startswith(("file:", "blob:"))] == []
+    assert sum(url.startswith("file:") for url in asked) == 1
+    assert problems == []
+
+
+@pytest.fixture
+def line_to() -> Iterator[LineTo]:
+    """`line_to(address)`: a line to the server at this address, which can be cut."""
+    lines: list[FlakyLine] = []
+
+    def make(address: str) -> FlakyLine:
+        lines.append(FlakyLine(int(address.rpartition(":")[2])))
+        return lines[-1]
+
+    yield make
+    for line in lines:
+        line.close()
 
 
 @pytest.fixture

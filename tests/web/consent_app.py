@@ -1,11 +1,14 @@
-"""An agent for the page's tests: the embedded voice, which books tables and asks before it does."""
+"""Agents for the page's tests: a voice which books tables and asks before it does."""
 
 from collections.abc import AsyncGenerator
 
 from realtime.agent import RealtimeAgent
 from realtime.model.local import LocalRealtimeModel
+from realtime.model.local.engine import SpeechEngine, SpeechParts
 from realtime.model.local.language_model import Prompt, Reply, ReplyText, ReplyToolCall
 from realtime.tool import Toolkit
+from tests.agent import consent_call
+from tests.model.local.stand_ins import FakeVoice, LoudnessVad
 
 BOOKING = '{"people": 5, "day": "Friday"}'
 
@@ -29,8 +32,23 @@ def book_table(people: int, day: str) -> str:
     return f"booked for {people} on {day}"
 
 
-def make_waiter() -> RealtimeAgent:
+def table() -> Toolkit:
     toolkit = Toolkit()
     toolkit.register(book_table, consent="either", question="Shall I book a table for {people} people on {day}?")
-    model = LocalRealtimeModel(language_model=Waiter())
-    return RealtimeAgent("Robin", "You work in a restaurant.", model, toolkit=toolkit)
+    return toolkit
+
+
+def make_waiter() -> RealtimeAgent:
+    """The embedded voice."""
+    return RealtimeAgent(
+        "Robin", "You work in a restaurant.", LocalRealtimeModel(language_model=Waiter()), toolkit=table()
+    )
+
+
+def make_stand_in_waiter() -> RealtimeAgent:
+    """The same, who understands the sounds of `consent_call.SENTENCES`, and waits for an answer as long as it takes."""
+    recognizer, voices = consent_call.SoundRecognizer(), {"heart": FakeVoice(9_000)}
+    parts = SpeechParts(recognizer=recognizer, voices=voices, make_vad=LoudnessVad)
+    model = LocalRealtimeModel(language_model=Waiter(), engine=SpeechEngine(lambda progress: parts), speculation="off")
+    options = {"fillers": (), "recognise": consent_call.recognise, "consent_silence_s": 3_600.0}
+    return RealtimeAgent("Robin", "You work in a restaurant.", model, toolkit=table(), **options)

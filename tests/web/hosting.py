@@ -1,7 +1,7 @@
 """A web site of somebody else: pages at an origin of their own, under any policy."""
 
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
@@ -11,8 +11,8 @@ CONTENT_TYPES = {"html": "text/html; charset=utf-8", "js": "text/javascript", "c
 class Site:
     """The files of a site by path, and the policy under which they are sent. Both may change while it is served."""
 
-    def __init__(self, address: str) -> None:
-        self.address = address
+    def __init__(self) -> None:
+        self.address = ""
         self.files: dict[str, bytes] = {}
         self.policy: str | None = None
 
@@ -22,8 +22,22 @@ class Site:
 
 
 @contextmanager
+def served(handler: Callable[..., BaseHTTPRequestHandler]) -> Iterator[ThreadingHTTPServer]:
+    """A server of this handler in a thread, until the block ends."""
+    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
+        thread.start()
+        try:
+            yield server
+        finally:
+            server.shutdown()
+            thread.join()
+
+
+@contextmanager
 def site() -> Iterator[Site]:
     """A site without files, until the block ends."""
+    made = Site()
 
     class Handler(BaseHTTPRequestHandler):
         def do_POST(self) -> None:
@@ -43,12 +57,6 @@ def site() -> Iterator[Site]:
         def log_message(self, format: str, *args: object) -> None:
             pass
 
-    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
-        made = Site(f"http://127.0.0.1:{server.server_address[1]}")
-        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
-        thread.start()
-        try:
-            yield made
-        finally:
-            server.shutdown()
-            thread.join()
+    with served(Handler) as server:
+        made.address = f"http://127.0.0.1:{server.server_address[1]}"
+        yield made

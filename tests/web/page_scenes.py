@@ -7,16 +7,12 @@ from typing import Any, cast
 from playwright.sync_api import Page, expect
 
 from tests.web.conftest import MODEL, ScriptedServer
+from tests.web.pages import until
 
 OFFER = {
     "default": "local",
     "models": [
-        {
-            "name": "local",
-            "title": "Embedded model",
-            "heard_by": "this computer",
-            **MODEL,
-        },
+        {"name": "local", "title": "Embedded model", "heard_by": "this computer", **MODEL},
         {"name": "openai", "title": "OpenAI", "provider": "openai", "model": "gpt-realtime-2.1", "heard_by": "OpenAI"},
     ],
 }
@@ -40,6 +36,22 @@ RULES = [
     {"tool_name": "book_table", "rule_content": None, "behavior": "allow", "source": "suggestion"},
 ]
 ASKED = "Shall I book a table for 4 people on Friday?"
+RECEIPT: dict[str, Any] = {
+    "tool_call_id": "c1",
+    "tool": "book_table",
+    "question": ASKED,
+    "question_item_id": "item_2",
+    "question_played_ms": 2900,
+    "heard_whole": True,
+    "answered_by": "voice",
+    "answer": "yes",
+    "words": "Yes, please.",
+    "answer_start_ms": 8200,
+    "answer_end_ms": 8900,
+    "participant": None,
+    "recording": None,
+    "done": "success",
+}
 FORM = {
     "type": "object",
     "properties": {
@@ -89,23 +101,7 @@ def question(server: ScriptedServer, state: str, by: str = "either", words: str 
 
 def receipt(server: ScriptedServer, **changed: Any) -> None:
     """What became of that question."""
-    made = {
-        "tool_call_id": "c1",
-        "tool": "book_table",
-        "question": ASKED,
-        "question_item_id": "item_2",
-        "question_played_ms": 2900,
-        "heard_whole": True,
-        "answered_by": "voice",
-        "answer": "yes",
-        "words": "Yes, please.",
-        "answer_start_ms": 8200,
-        "answer_end_ms": 8900,
-        "participant": None,
-        "recording": None,
-        "done": "success",
-    }
-    tell(server, "consent_receipt", **made | changed)
+    tell(server, "consent_receipt", **RECEIPT | changed)
 
 
 def permissions(server: ScriptedServer, by: str = "user") -> None:
@@ -120,13 +116,6 @@ def heard(server: ScriptedServer, item_id: str, words: str) -> None:
     server.send("agent_input_transcription_done", item_id=item_id, transcript=words)
 
 
-def begin(page: Page, server: ScriptedServer, address: str) -> None:
-    """A call, with the microphone open."""
-    page.goto(address)
-    page.locator("#talk").click()
-    expect(page.locator("#stage")).to_have_attribute("data-talking", "true")
-
-
 def before(page: Page, server: ScriptedServer, address: str) -> None:
     page.route("**/api/models", lambda route: route.fulfill(json=OFFER))
     page.goto(address)
@@ -134,12 +123,12 @@ def before(page: Page, server: ScriptedServer, address: str) -> None:
 
 
 def listening(page: Page, server: ScriptedServer, address: str) -> None:
-    begin(page, server, address)
+    server.begin(address)
 
 
 def speaking(page: Page, server: ScriptedServer, address: str) -> None:
     """Half of the answer was heard."""
-    begin(page, server, address)
+    server.begin(address)
     heard(server, "item_1", "Tell me about the lighthouse.")
     words = (
         "The lighthouse stands on the last rock before the open sea. Its lamp was lit in 1862, and for ninety years a "
@@ -149,17 +138,12 @@ def speaking(page: Page, server: ScriptedServer, address: str) -> None:
     server.send("server_latency", response_id="resp_1", turn_end_to_audio_ms=412)
     server.finish("item_2", words)
     expect(page.locator("#stage")).to_have_attribute("data-state", "speaking")
-    page.evaluate(
-        """async () => {
-          const heard = () => Object.values(realtime.snapshot().playedMs).at(-1) ?? 0;
-          while (heard() < 3000) await new Promise((go) => setTimeout(go, 20));
-        }"""
-    )
+    until(page, "Object.values(realtime.snapshot().playedMs).at(-1) >= 3000")
 
 
 def interrupted(page: Page, server: ScriptedServer, address: str) -> None:
     """An answer was cut, and the user goes on."""
-    begin(page, server, address)
+    server.begin(address)
     heard(server, "item_1", "Tell me about the lighthouse.")
     server.speak("item_2", "The lighthouse stands on the last rock. Its lamp was lit in 1862.", seconds=5)
     server.send("agent_interruption", item_id="item_2", state="confirmed", reason="stop_words")
@@ -174,7 +158,7 @@ def tools(page: Page, server: ScriptedServer, address: str) -> None:
     """A finished, a failed, a running and a background tool, and one that asks."""
     running = [{"id": "book_table_1", "tool": "book_table", "state": "running", "latest": "calling the restaurant"}]
     page.route("**/api/calls/*/tasks?*", lambda route: route.fulfill(json={"tasks": running}))
-    begin(page, server, address)
+    server.begin(address)
     heard(server, "item_1", "Find a table for two tonight, and pay the deposit.")
     use(server, "c1", "find_restaurant", {"city": "Köln", "people": 2})
     give(server, "c1", "find_restaurant", "Zum Anker, 300 m away, has a table at 19:30.")
@@ -191,7 +175,7 @@ def tools(page: Page, server: ScriptedServer, address: str) -> None:
 
 def asked(page: Page, server: ScriptedServer, address: str) -> None:
     """A tool asks, aloud and on a card, after the user has changed a number; it offers rules."""
-    begin(page, server, address)
+    server.begin(address)
     heard(server, "item_1", "Book a table for Friday, please.")
     use(server, "c1", "book_table", {"people": 5, "day": "Friday"}, "asking", suggested_rules=RULES)
     question(server, "asking", words="Shall I book a table for 5 people on Friday?")
@@ -203,7 +187,7 @@ def asked(page: Page, server: ScriptedServer, address: str) -> None:
 
 def asked_by_voice(page: Page, server: ScriptedServer, address: str) -> None:
     """A tool asks; only a voice answers."""
-    begin(page, server, address)
+    server.begin(address)
     use(server, "c1", "book_table", {"people": 4, "day": "Friday"}, "asking", suggested_rules=RULES)
     question(server, "asking", by="voice")
     expect(page.locator(".confirm .question")).to_have_text(ASKED)
@@ -211,7 +195,7 @@ def asked_by_voice(page: Page, server: ScriptedServer, address: str) -> None:
 
 def changing(page: Page, server: ScriptedServer, address: str) -> None:
     """The user changes on the card what a tool shall be given, and has emptied a field."""
-    begin(page, server, address)
+    server.begin(address)
     use(server, "c1", "book_table", {"people": 4, "day": "Friday"}, "asking", suggested_rules=RULES)
     question(server, "heard")
     page.get_by_role("button", name="Change").click()
@@ -222,7 +206,7 @@ def changing(page: Page, server: ScriptedServer, address: str) -> None:
 
 def elicited(page: Page, server: ScriptedServer, address: str) -> None:
     """A server that a tool uses asks for more, in a form with a mistake in it."""
-    begin(page, server, address)
+    server.begin(address)
     use(server, "c2", "elicitation", ELICITED, "asking")
     page.get_by_label("E-mail").fill("nobody")
     page.locator(".confirm").get_by_role("button", name="Send").click()
@@ -231,7 +215,7 @@ def elicited(page: Page, server: ScriptedServer, address: str) -> None:
 
 def receipts(page: Page, server: ScriptedServer, address: str) -> None:
     """A consent with its receipt and a rule, a refusal, and a claim that was corrected; all opened."""
-    begin(page, server, address)
+    server.begin(address)
     heard(server, "item_1", "Book a table for Friday, please.")
     use(server, "c1", "book_table", {"people": 4, "day": "Friday"}, "asking", suggested_rules=RULES)
     question(server, "heard")
@@ -251,7 +235,7 @@ def receipts(page: Page, server: ScriptedServer, address: str) -> None:
 
 def rules(page: Page, server: ScriptedServer, address: str) -> None:
     """The settings list what is allowed."""
-    begin(page, server, address)
+    server.begin(address)
     permissions(server, "session")
     expect(page.locator(".notice")).to_contain_text("Book table (Day = Friday)")
     page.locator("#open-settings").click()
@@ -262,7 +246,7 @@ def rules(page: Page, server: ScriptedServer, address: str) -> None:
 def ended(page: Page, server: ScriptedServer, address: str) -> None:
     """The end screen, with the report and the transcript."""
     page.route("**/api/calls/*?*", lambda route: route.fulfill(json={"case": "download", "live": False}))
-    begin(page, server, address)
+    server.begin(address)
     heard(server, "item_1", "What time is it?")
     server.speak("item_2", "It is half past two.", seconds=0.2)
     server.finish("item_2", "It is half past two.")
@@ -286,7 +270,7 @@ def troubled(page: Page, server: ScriptedServer, address: str) -> None:
 
 def scripts(page: Page, server: ScriptedServer, address: str) -> None:
     """Ten writing systems, from left and from right."""
-    begin(page, server, address)
+    server.begin(address)
     for number, words in enumerate(WRITING_SYSTEMS):
         heard(server, f"item_{2 * number}", words)
         server.send("agent_response_text_done", item_id=f"item_{2 * number + 1}", response_id="r", text=words)
@@ -295,9 +279,7 @@ def scripts(page: Page, server: ScriptedServer, address: str) -> None:
 
 def pictures(page: Page, server: ScriptedServer, address: str) -> None:
     """A model that takes pictures."""
-    page.goto(address)
-    page.locator("#talk").click()
-    expect(page.locator("#stage")).to_have_attribute("data-talking", "true")
+    server.begin(address)
     server.send("agent_ready", agent_name="Heart", model=SEEING)
     expect(page.locator("#camera")).to_be_visible()
     golden = cast(dict[str, Any], server.golden("agent_item_added")["item"])
@@ -324,7 +306,7 @@ def consent(page: Page, server: ScriptedServer, address: str) -> None:
 
 def events(page: Page, server: ScriptedServer, address: str) -> None:
     """The inspector, open on an event."""
-    begin(page, server, address)
+    server.begin(address)
     heard(server, "item_1", "What time is it?")
     page.locator("#inspector summary").click()
     page.locator("#events li").filter(has_text="agent_ready").first.get_by_role("button").click()
@@ -334,24 +316,7 @@ Scene = Callable[[Page, ScriptedServer, str], None]
 SCENES: dict[str, Scene] = {
     scene.__name__: scene
     for scene in (
-        before,
-        listening,
-        speaking,
-        interrupted,
-        tools,
-        asked,
-        asked_by_voice,
-        changing,
-        elicited,
-        receipts,
-        rules,
-        ended,
-        troubled,
-        scripts,
-        pictures,
-        settings,
-        shortcuts,
-        consent,
-        events,
+        *(before, listening, speaking, interrupted, tools, asked, asked_by_voice, changing, elicited, receipts, rules),
+        *(ended, troubled, scripts, pictures, settings, shortcuts, consent, events),
     )
 }

@@ -5,7 +5,6 @@ import json
 import re
 import threading
 from collections.abc import Callable, Mapping
-from typing import Any
 
 from fastapi import FastAPI
 from playwright.sync_api import Locator, Page
@@ -23,8 +22,7 @@ from realtime.server.rooms_router import rooms_router
 from realtime.server.runner import Server, open_socket, uvicorn_config
 from realtime.server.settings import ServerSettings
 from tests.web.conftest import DIST
-
-Json = dict[str, Any]
+from tests.web.pages import HANG_S, snapshot
 
 ADA_S, BEN_S = 2.0, 1.5
 ADA_WORDS = "I am Ada and I answer first"
@@ -50,7 +48,7 @@ class RoomServing:
 
     def stop(self) -> None:
         self._server.should_exit = True
-        self._thread.join(20)
+        self._thread.join(HANG_S)
         self._bound.close()
 
     def _app(self) -> FastAPI:
@@ -83,26 +81,26 @@ def ada_and_ben() -> list[RealtimeAgent]:
     return [agent("Ada", Speak(ADA_WORDS, ADA_S), Speak(STORY, STORY_S)), agent("Ben", Speak("Ben agrees", BEN_S))]
 
 
-def snapshot(page: Page) -> Json:
-    result: Json = page.evaluate("realtime.snapshot()")
-    return result
-
-
 def talk(page: Page) -> list[tuple[str, str, str, str]]:
     return [(turn["who"], turn["text"], turn["unheard"], turn["status"]) for turn in snapshot(page)["turns"]]
+
+
+def words(page: Page) -> list[tuple[str, str]]:
+    """Who said what."""
+    return [(who, text) for who, text, _, _ in talk(page)]
 
 
 def lane(page: Page, name: str) -> Locator:
     return page.locator(".lane").filter(has=page.locator(".lane-name", has_text=re.compile(rf"^{name}( \(you\))?$")))
 
 
+def doing(page: Page, name: str) -> Locator:
+    """What somebody in the room is said to be doing."""
+    return lane(page, name).locator(".doing")
+
+
 def names(page: Page) -> Locator:
     return page.locator(".lane-name")
-
-
-def say(page: Page, text: str) -> None:
-    page.get_by_label("Message").fill(text)
-    page.get_by_label("Message").press("Enter")
 
 
 def said(text: str) -> str:
@@ -111,3 +109,10 @@ def said(text: str) -> str:
 
 
 SILENT = "realtime.snapshot().floor === null && realtime.snapshot().sounding === null"
+CUT = "realtime.snapshot().turns.some((turn) => turn.status === 'cut')"
+"""The condition that an answer was interrupted."""
+
+
+def heard_ms(over: int) -> str:
+    """The condition that the latest answer sounds, and was heard for longer."""
+    return f"Object.values(realtime.snapshot().playedMs).at(-1) > {over} && realtime.snapshot().sounding !== null"

@@ -59,8 +59,8 @@ def make_greeter() -> RealtimeAgent:
     return RealtimeAgent("Narrator", "Tell stories.", ScriptedModel(GREETED, strict=False))
 
 
-def make_calculator() -> RealtimeAgent:
-    """An agent that always asks for the area of 41 by 1009, and says the result."""
+def tool_user(use: tuple[str, dict[str, Any]], says: str, toolkit: Toolkit | None = None) -> RealtimeAgent:
+    """An agent that uses a tool and then says the result: each time, or once where the tool is its client's."""
     given: list[str] = []
 
     def react(message: ModelInput) -> list[Step]:
@@ -68,14 +68,19 @@ def make_calculator() -> RealtimeAgent:
             case ToolResult(result=result):
                 given.append(result.output_text())
             case ResponseCreate() if given:
-                return [Speak(f"It has {given[-1]}.", 0.5)]
+                return [Speak(says.format(given.pop() if toolkit else given[-1]), 0.5)]
             case ResponseCreate():
-                return [CallTools((("area", {"width": 41, "height": 1009}),))]
+                return [CallTools((use,))]
             case _:
                 pass
         return []
 
-    return RealtimeAgent("Calculator", "Work out areas.", ScriptedModel(react))
+    return RealtimeAgent("Calculator" if toolkit is None else "Cashier", "Help.", ScriptedModel(react), toolkit=toolkit)
+
+
+def make_calculator() -> RealtimeAgent:
+    """An agent that asks its client for the area of 41 by 1009."""
+    return tool_user(("area", {"width": 41, "height": 1009}), "It has {}.")
 
 
 def pay(amount: int, to: str) -> str:
@@ -84,22 +89,8 @@ def pay(amount: int, to: str) -> str:
 
 
 def make_cashier() -> RealtimeAgent:
-    """An agent that always wants to pay, with the user's consent, and says the result."""
-    given: list[str] = []
-
-    def react(message: ModelInput) -> list[Step]:
-        match message:
-            case ToolResult(result=result):
-                given.append(result.output_text())
-            case ResponseCreate() if given:
-                return [Speak(f"I was told: {given.pop()}.", 0.2)]
-            case ResponseCreate():
-                return [CallTools((("pay", {"amount": 5, "to": "<b>Ann</b>"}),))]
-            case _:
-                pass
-        return []
-
-    return RealtimeAgent("Cashier", "Pay.", ScriptedModel(react), toolkit=Toolkit(confirm=[pay]))
+    """An agent that wants to pay, with the user's consent."""
+    return tool_user(("pay", {"amount": 5, "to": "<b>Ann</b>"}), "I was told: {}.", Toolkit(confirm=[pay]))
 
 
 class PaysFirst(ChatModelBase):
@@ -125,22 +116,8 @@ def make_thinking_cashier() -> RealtimeAgent:
 
 def make_delegating_cashier() -> RealtimeAgent:
     """A voice that asks such an agent and repeats its answer."""
-    given: list[str] = []
-
-    def react(message: ModelInput) -> list[Step]:
-        match message:
-            case ToolResult(result=result):
-                given.append(result.output_text())
-            case ResponseCreate() if given:
-                return [Speak(given.pop(), 0.2)]
-            case ResponseCreate():
-                return [CallTools((("ask_the_office", {"query": "Pay Ann."}),))]
-            case _:
-                pass
-        return []
-
     office = Delegate(thinking_cashier(), "ask_the_office", "Pays.", background=False)
-    return RealtimeAgent("Cashier", "Pay.", ScriptedModel(react), toolkit=Toolkit([office]))
+    return tool_user(("ask_the_office", {"query": "Pay Ann."}), "{}", Toolkit([office]))
 
 
 UTTERANCES = (

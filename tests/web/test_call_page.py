@@ -7,43 +7,51 @@ import urllib.error
 import urllib.request
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import NamedTuple
 
 import numpy as np
 import pytest
 import soundfile
-from playwright.sync_api import Page, Route, expect
+from playwright.sync_api import Page, expect
 
-from tests.web.callers import INFO, Caller
-from tests.web.conftest import Serving
-from tests.web.test_transcript import reply, tell, text
+from tests.web.callers import (
+    INFO,
+    LINES,
+    SPOKEN,
+    Caller,
+    custom,
+    list_calls,
+    page_of,
+    reply,
+    stream,
+    tell,
+    text,
+)
+from tests.web.conftest import OpenPage, Serve, Serving
+from tests.web.pages import HANG_S, fits
 
-pytestmark = pytest.mark.rotates(1 / 4)
+pytestmark = pytest.mark.night
 
-Serve = Callable[..., Serving]
-OpenPage = Callable[..., Page]
+APP = f"{Path(__file__).with_name('scripted_app.py')}:make_calculator"
 
-APP = Path(__file__).with_name("scripted_app.py")
-QUESTION = {"who": "user", "kind": "speech", "text": "How large is it?", "from_ms": 500, "to_ms": 1_500}
-ANSWER = {"who": "Friday", "kind": "speech", "text": "It has forty-one rooms.", "from_ms": 2_000, "to_ms": 3_000}
-LINES = [QUESTION | {"item_id": "i1"}, ANSWER | {"item_id": "i2"}]
-SPOKEN = [*reply("r1", *text("i1", "How large is it?"), role="user"), *reply("r2", *text("i2", ANSWER["text"]))]
+
+class House(NamedTuple):
+    """A server that keeps the sound of calls in `sound`, and an ended call of ann with one turn."""
+
+    serving: Serving
+    sound: Path
+    call: Caller
 
 
 @pytest.fixture
-def house(serve: Serve, tmp_path: Path) -> Serving:
-    """A server that keeps the sound of calls."""
-    return serve(f"{APP}:make_calculator", "--store", "memory:", "--recordings", str(tmp_path / "sound"))
-
-
-def ended_call(house: Serving, calls: Callable[..., Caller]) -> str:
-    """A call of ann with one turn: its id."""
-    caller = calls(house.address)
+def house(serve: Serve, calls: Callable[..., Caller], tmp_path: Path) -> House:
+    serving = serve(APP, "--store", "memory:", "--recordings", str(tmp_path / "sound"))
+    caller = calls(serving.address)
     caller.say("How large is it?")
     caller.answer(caller.until("agent_response_tool_use_done")["tool_use"], "41369")
     caller.until("agent_response_done")
     caller.end()
-    return caller.call_id
+    return House(serving, tmp_path / "sound" / caller.call_id, caller)
 
 
 def record(folder: Path, seconds: float) -> None:
@@ -54,23 +62,16 @@ def record(folder: Path, seconds: float) -> None:
     (folder / "recording.json").write_text(json.dumps({"input_from_ms": 0}))
 
 
-def place(page: Page) -> float:
-    """Where the sound is, in seconds."""
-    found: float = page.evaluate("document.getElementById('sound').currentTime")
-    return found
-
-
 # -- sound -------------------------------------------------------------------------------------------------------------
 
 
-def test_a_bubble_plays_its_part_and_the_call_plays_as_a_whole_with_its_words_marked(
-    page: Page, house: Serving, calls: Callable[..., Caller], tmp_path: Path
-) -> None:
-    call_id = ended_call(house, calls)
-    record(tmp_path / "sound" / call_id, 4.0)
+def test_a_bubble_plays_its_part_and_the_call_plays_as_a_whole_with_its_words_marked(page: Page, house: House) -> None:
+    record(house.sound, 4.0)
     page.route(re.compile(r"/transcript\?"), lambda route: route.fulfill(json={"lines": LINES}))
-    tell_only_events(page)
-    page.goto(f"{house.address}/transcript.html?user=ann&call={call_id}")
+    # The call's words are those of the lines.
+    events = {"content_type": "text/event-stream", "body": stream(*SPOKEN)}
+    page.route(re.compile(r"/events\?"), lambda route: route.fulfill(**events))
+    page.goto(house.call.page)
     question, answer = page.locator(".bubble").nth(0), page.locator(".bubble").nth(1)
     expect(page.locator("#place")).to_have_text("0:00 / 0:04")
     answer.get_by_role("button", name="Hear this, 0:02").press("Enter")
@@ -78,7 +79,8 @@ def test_a_bubble_plays_its_part_and_the_call_plays_as_a_whole_with_its_words_ma
     assert page.evaluate("[...CSS.highlights.get('spoken')].length") == 1
     expect(answer.get_by_role("button", name="Hear this, 0:02")).to_be_visible()
     expect(answer).not_to_have_attribute("data-sounding", "true")
-    assert 3.0 <= place(page) < 3.9, "the part is over, and nothing behind it is played"
+    place = page.evaluate("document.getElementById('sound').currentTime")
+    assert 3.0 <= place < 4.0, "the part is over, and not all that is behind it is played"
     # A click into the words plays them as well.
     question.locator(".parts > .words").click()
     expect(question).to_have_attribute("data-sounding", "true")
@@ -92,24 +94,11 @@ def test_a_bubble_plays_its_part_and_the_call_plays_as_a_whole_with_its_words_ma
     expect(page.get_by_role("button", name="Play the call")).to_be_visible()
 
 
-def tell_only_events(page: Page) -> None:
-    """Let the call's words be the ones of `LINES`."""
-
-    def answer(route: Route) -> None:
-        frames = (f"id: {n}\nevent: {one['type']}\ndata: {json.dumps(one)}\n\n" for n, one in enumerate(SPOKEN, 1))
-        route.fulfill(content_type="text/event-stream", body="".join(frames))
-
-    page.route(re.compile(r"/events\?"), answer)
-
-
-def test_a_recording_that_is_gone_is_told_once_and_the_words_stay(
-    page: Page, house: Serving, calls: Callable[..., Caller], tmp_path: Path
-) -> None:
-    call_id = ended_call(house, calls)
-    record(tmp_path / "sound" / call_id, 4.0)
+def test_a_recording_that_is_gone_is_told_once_and_the_words_stay(page: Page, house: House) -> None:
+    record(house.sound, 4.0)
     # Deleted between the description of the call and the first sound.
-    page.route(re.compile(r"/sound\?"), lambda route: (shutil.rmtree(tmp_path / "sound"), route.fallback())[1])
-    page.goto(f"{house.address}/transcript.html?user=ann&call={call_id}")
+    page.route(re.compile(r"/sound\?"), lambda route: (shutil.rmtree(house.sound.parent), route.fallback())[1])
+    page.goto(house.call.page)
     expect(page.get_by_role("alert")).to_contain_text("The sound of this call cannot be played.")
     expect(page.locator("#player")).to_be_hidden()
     expect(page.locator(".bubble")).to_have_count(2)
@@ -123,11 +112,9 @@ def test_a_recording_that_is_gone_is_told_once_and_the_words_stay(
 # -- files -------------------------------------------------------------------------------------------------------------
 
 
-def test_the_words_are_downloaded_as_text_subtitles_and_data(
-    page: Page, house: Serving, calls: Callable[..., Caller]
-) -> None:
-    call_id = ended_call(house, calls)
-    page.goto(f"{house.address}/transcript.html?user=ann&call={call_id}")
+def test_the_words_are_downloaded_and_the_report_opens_beside_the_page(page: Page, house: House) -> None:
+    call_id = house.call.call_id
+    page.goto(house.call.page)
     found: dict[str, str] = {}
     for name in ("Text", "Subtitles", "JSON"):
         with page.expect_download() as download:
@@ -137,11 +124,6 @@ def test_the_words_are_downloaded_as_text_subtitles_and_data(
     assert "user: How large is it?" in found[f"{call_id}.txt"]
     assert "Calculator: It has 41369." in found[f"{call_id}.srt"]
     assert json.loads(found[f"{call_id}.json"])["lines"][0]["text"] == "How large is it?"
-
-
-def test_the_report_opens_beside_the_page(page: Page, house: Serving, calls: Callable[..., Caller]) -> None:
-    call_id = ended_call(house, calls)
-    page.goto(f"{house.address}/transcript.html?user=ann&call={call_id}")
     with page.context.expect_page() as opened:
         page.get_by_role("link", name="Report").click()
     report = opened.value
@@ -149,31 +131,27 @@ def test_the_report_opens_beside_the_page(page: Page, house: Serving, calls: Cal
     expect(report.get_by_text("How large is it?").first).to_be_visible()
 
 
-def test_a_call_is_deleted_with_its_sound_after_one_question(
-    page: Page, house: Serving, calls: Callable[..., Caller], tmp_path: Path
-) -> None:
-    call_id = ended_call(house, calls)
-    folder = tmp_path / "sound" / call_id
-    record(folder, 1.0)
-    page.goto(f"{house.address}/transcript.html?user=ann&call={call_id}")
+def test_a_call_is_deleted_with_its_sound_after_one_question(page: Page, house: House) -> None:
+    record(house.sound, 1.0)
+    page.goto(house.call.page)
     page.get_by_role("button", name="Delete this call").press("Enter")
     question = page.get_by_role("group", name="Delete this call and its sound for good?")
     expect(question.get_by_role("button", name="Keep")).to_be_focused()
     question.get_by_role("button", name="Delete").click()
-    expect(page).to_have_url(f"{house.address}/transcript.html?user=ann")
+    expect(page).to_have_url(page_of(house.serving.address, None))
     expect(page.locator("#empty")).to_contain_text("No calls yet.")
-    assert not folder.exists()
+    assert not house.sound.exists()
 
 
 # -- what goes wrong ---------------------------------------------------------------------------------------------------
 
 
 def test_an_empty_call_has_nothing_to_download_and_can_be_deleted(
-    page: Page, house: Serving, calls: Callable[..., Caller]
+    page: Page, house: House, calls: Callable[..., Caller]
 ) -> None:
-    caller = calls(house.address)
+    caller = calls(house.serving.address)
     caller.end()
-    page.goto(f"{house.address}/transcript.html?user=ann&call={caller.call_id}")
+    page.goto(caller.page)
     expect(page.locator("#empty")).to_have_text("Nothing was said in this call.")
     expect(page.get_by_role("link", name="Text", exact=True)).to_be_hidden()
     expect(page.get_by_text("Save as test")).to_be_hidden()
@@ -181,32 +159,29 @@ def test_an_empty_call_has_nothing_to_download_and_can_be_deleted(
 
 
 def test_a_call_that_goes_on_has_its_words_and_no_files_yet(
-    page: Page, house: Serving, calls: Callable[..., Caller]
+    page: Page, house: House, calls: Callable[..., Caller]
 ) -> None:
-    caller = calls(house.address)
+    caller = calls(house.serving.address)
     caller.say("How large is it?")
-    page.goto(f"{house.address}/transcript.html?user=ann&call={caller.call_id}")
+    page.goto(caller.page)
     expect(page.locator(".bubble").first).to_contain_text("How large is it?")
-    expect(page.locator("#files")).to_be_hidden()
+    expect(page.get_by_role("status")).to_contain_text("Live")
+    for part in (page.locator("#files"), page.get_by_text("Save as test")):
+        expect(part).to_be_hidden()
     expect(page.get_by_role("log")).to_have_attribute("aria-live", "polite")
     caller.end()
     expect(page.locator("#files")).to_be_visible()
 
 
 def test_errors_of_a_call_are_listed_with_their_sentences(page: Page, static_page: str) -> None:
-    error: dict[str, Any] = {"id": "e1", "created_at": "2026-01-01T00:00:05.000Z", "reply_id": "", "type": "CUSTOM"}
     value = {"error_type": "provider_error", "code": "rate_limit", "message": "The provider <b>refuses</b> more."}
-    tell(page, [*SPOKEN, error | {"name": "error", "value": value}])
-    page.goto(f"{static_page}transcript.html?user=ann&call=call1")
+    tell(page, [*SPOKEN, custom("error", **value)])
+    page.goto(page_of(static_page))
     page.get_by_text(re.compile(r"^1\serror$")).click()
     expect(page.locator("#errors-list li")).to_contain_text("The provider <b>refuses</b> more.")
 
 
-@pytest.mark.parametrize("width", [320, 768])
-def test_a_call_of_two_hundred_turns_is_read_from_its_beginning_and_fits(
-    width: int, open_page: OpenPage, static_page: str
-) -> None:
-    page = open_page(viewport={"width": width, "height": 640})
+def test_a_call_of_two_hundred_turns_is_read_from_its_beginning_and_fits(page: Page, static_page: str) -> None:
     words = ["Tell me more, please.", "x" * 300, "ספר לי עוד, בבקשה."]
     turns = [
         event
@@ -217,12 +192,14 @@ def test_a_call_of_two_hundred_turns_is_read_from_its_beginning_and_fits(
         )
     ]
     tell(page, turns, INFO | {"case": "download"})
-    page.goto(f"{static_page}transcript.html?user=ann&call=call1")
-    expect(page.locator(".bubble")).to_have_count(400)
-    expect(page.get_by_role("link", name="Report")).to_be_visible()
-    assert page.evaluate("document.getElementById('bubbles').scrollTop") == 0
-    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
-    assert page.evaluate("document.getElementById('bubbles').scrollWidth <= innerWidth")
+    for width in (320, 768):
+        page.set_viewport_size({"width": width, "height": 640})
+        page.goto(page_of(static_page))
+        expect(page.locator(".bubble")).to_have_count(400)
+        expect(page.get_by_role("link", name="Report")).to_be_visible()
+        assert page.evaluate("document.getElementById('bubbles').scrollTop") == 0
+        assert fits(page)
+        assert page.evaluate("document.getElementById('bubbles').scrollWidth <= innerWidth")
     directions = page.locator(".parts > .words").evaluate_all(
         "(all) => all.map((one) => getComputedStyle(one).direction)"
     )
@@ -238,22 +215,22 @@ def test_it_speaks_the_reader_s_language_and_still_fits(
 ) -> None:
     page = open_page(locale=language, viewport={"width": 320, "height": 640})
     tell(page, SPOKEN, INFO | {"case": "download", "errors": 2})
-    page.goto(f"{static_page}transcript.html?user=ann&call=call1")
+    page.goto(page_of(static_page))
     expect(page.get_by_role("link", name=report)).to_be_visible()
     expect(page).to_have_title(f"{title} · realtime")
     assert page.evaluate("document.documentElement.lang") == language[:2]
-    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
-    calls = [INFO | {"call_id": f"call{n}", "first_words": "Hello", "turns": n, "errors": n} for n in range(9)]
-    page.route(re.compile(r"/api/calls\?"), lambda route: route.fulfill(json={"calls": calls, "next": "x"}))
-    page.goto(f"{static_page}transcript.html?user=ann")
+    assert fits(page)
+    list_calls(
+        page, [INFO | {"call_id": f"call{n}", "first_words": "Hello", "turns": n, "errors": n} for n in range(9)]
+    )
+    page.goto(page_of(static_page, None))
     expect(page.locator(".call")).to_have_count(9)
-    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    assert fits(page)
 
 
-def test_what_belongs_to_somebody_else_is_not_even_known_to_be_there(
-    house: Serving, calls: Callable[..., Caller]
-) -> None:
-    call_id = ended_call(house, calls)
+def test_what_belongs_to_somebody_else_is_not_even_known_to_be_there(house: House) -> None:
     for what in ("", "/transcript", "/sound", "/report"):
         with pytest.raises(urllib.error.HTTPError, match="404"):
-            urllib.request.urlopen(f"{house.address}/api/calls/{call_id}{what}?user=bob", timeout=30)
+            urllib.request.urlopen(
+                f"{house.serving.address}/api/calls/{house.call.call_id}{what}?user=bob", timeout=HANG_S
+            )

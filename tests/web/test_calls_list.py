@@ -8,63 +8,20 @@ from urllib.parse import urlsplit
 import pytest
 from playwright.sync_api import Page, Route, expect
 
-from tests.web.callers import INFO, LIVE, Caller, ask
-from tests.web.conftest import Serving
+from tests.web.callers import INFO, LIVE, Caller, list_calls, page_of
+from tests.web.conftest import OpenPage, Serve
+from tests.web.pages import box_of, fits
 
-pytestmark = pytest.mark.rotates(1 / 4)
+pytestmark = pytest.mark.night
 
-Serve = Callable[..., Serving]
-OpenPage = Callable[..., Page]
-
-APP = Path(__file__).with_name("scripted_app.py")
-
-
-def test_the_calls_of_a_user_are_listed_newest_first_and_deleted_after_one_question(
-    page: Page, serve: Serve, calls: Callable[..., Caller]
-) -> None:
-    address = serve(f"{APP}:make_calculator", "--store", "memory:").address
-    ended, live = calls(address), calls(address)
-    calls(address, "bob")
-    ended.say("How large is it?")
-    ended.answer(ended.until("agent_response_tool_use_done")["tool_use"], "41369")
-    ended.until("agent_response_done")
-    ended.end()
-    page.goto(f"{address}/transcript.html?user=ann")
-    rows = page.locator(".call")
-    expect(page.get_by_role("status")).to_have_text("Calls of ann")
-    expect(page.locator(".day:visible")).to_have_text("Today")
-    expect(rows.locator(".name")).to_have_text(["Nothing was said yet", "How large is it?"])
-    expect(rows.nth(1).locator(".details")).to_have_text(re.compile(r"\d\d:\d\d.* · Calculator · \d+\ssec · 1\sturn"))
-    expect(rows.locator(".tag:visible")).to_have_text("Live")
-    expect(rows.first).to_have_attribute("data-live", "true")
-    # All of it by keyboard.
-    rows.first.get_by_role("link").press("Enter")
-    expect(page).to_have_url(f"{address}/transcript.html?user=ann&call={live.call_id}")
-    page.get_by_role("link", name="All calls").press("Enter")
-    rows.nth(1).get_by_role("button", name="Delete the call").press("Enter")
-    question = rows.nth(1).get_by_role("group", name="Delete this call for good?")
-    expect(question.get_by_role("button", name="Keep")).to_be_focused()
-    page.keyboard.press("Escape")
-    expect(question).to_be_hidden()
-    expect(rows.nth(1).get_by_role("button", name="Delete the call")).to_be_focused()
-    expect(rows).to_have_count(2)
-    page.keyboard.press("Enter")
-    question.get_by_role("button", name="Delete").press("Enter")
-    expect(rows).to_have_count(1)
-    expect(rows.first.get_by_role("link")).to_be_focused()
-    rows.first.get_by_role("button", name="Delete the call").click()
-    rows.get_by_role("group", name="End this call and delete it?").get_by_role("button", name="Delete").click()
-    expect(page.locator("#empty")).to_contain_text("No calls yet.")
-    assert live.until("server_session_ended")["reason"] == "deleted"
-    assert ask(f"{address}/api/calls?user=ann") == {"calls": [], "next": None}
-    assert len(ask(f"{address}/api/calls?user=bob")["calls"]) == 1
+APP = f"{Path(__file__).with_name('scripted_app.py')}:make_calculator"
 
 
 def test_a_missing_call_is_reported_in_plain_words(page: Page, serve: Serve, calls: Callable[..., Caller]) -> None:
-    address = serve(f"{APP}:make_calculator", "--store", "memory:").address
+    address = serve(APP, "--store", "memory:").address
     caller = calls(address)
     for who, call_id in (("ann", "call_x"), ("bob", caller.call_id), ("ann", "../models"), ("ann", "%00")):
-        page.goto(f"{address}/transcript.html?user={who}&call={call_id}")
+        page.goto(page_of(address, call_id, who))
         expect(page.get_by_role("alert")).to_contain_text("This user has no such call.")
         expect(page.get_by_role("status")).to_have_text("This call cannot be shown.")
 
@@ -72,10 +29,10 @@ def test_a_missing_call_is_reported_in_plain_words(page: Page, serve: Serve, cal
 def test_the_token_comes_from_the_cookie_of_the_page_or_from_the_address(open_page: OpenPage, serve: Serve) -> None:
     address = serve("--model", "scripted", "--store", "memory:", "--token", "open-sesame").address
     page, other = open_page(), open_page()
-    page.goto(f"{address}/transcript.html?user=ann")
+    page.goto(page_of(address, None))
     expect(page.get_by_role("alert")).to_contain_text("The server asks for its token.")
     page.goto(f"{address}/?token=open-sesame")
-    page.goto(f"{address}/transcript.html?user=ann")
+    page.goto(page_of(address, None))
     expect(page.locator("#empty")).to_contain_text("No calls yet.")
     expect(page.get_by_role("alert")).to_be_empty()
     other.goto(f"{address}/transcript.html?user=ann&token=open-sesame")
@@ -89,7 +46,7 @@ def test_a_long_list_shows_older_calls_when_asked_and_says_which_are_damaged(pag
         route.fulfill(json={"calls": [call], "next": None if later else "2026~call1"})
 
     page.route(re.compile(r"/api/calls\?"), answer)
-    page.goto(f"{static_page}transcript.html?user=ann")
+    page.goto(page_of(static_page, None))
     expect(page.locator(".call")).to_have_count(1)
     page.get_by_role("button", name="Older calls").click()
     expect(page.locator(".call .tag:visible")).to_have_text("Damaged: it cannot be read")
@@ -103,7 +60,7 @@ def test_a_server_that_lists_no_calls_says_so_and_an_absent_one_is_asked_again(p
         lambda route: route.fulfill(status=403, json={"code": "calls_not_listed", "error": "open to everybody"}),
     ]
     page.route(re.compile(r"/api/calls\?"), lambda route: answers.pop(0)(route))
-    page.goto(f"{static_page}transcript.html?user=ann")
+    page.goto(page_of(static_page, None))
     expect(page.get_by_role("alert")).to_contain_text("The server cannot be reached. This page tries again by itself.")
     expect(page.locator(".call .name")).to_contain_text("Friday")
     expect(page.get_by_role("alert")).to_contain_text("it lists no calls. Open a call by its own address.")
@@ -122,7 +79,7 @@ def test_a_long_list_is_searched_by_words_and_for_errors(page: Page, static_page
         route.fulfill(json={"calls": [] if "order+now" in asked[-1] else calls, "next": None})
 
     page.route(re.compile(r"/api/calls\?"), answer)
-    page.goto(f"{static_page}transcript.html?user=ann")
+    page.goto(page_of(static_page, None))
     expect(page.locator(".call")).to_have_count(9)
     expect(page.locator(".call .tag.errors:visible").first).to_have_text(re.compile(r"1\serror"))
     field = page.get_by_role("search").get_by_role("searchbox")
@@ -140,23 +97,21 @@ def test_a_long_list_is_searched_by_words_and_for_errors(page: Page, static_page
 def test_words_of_a_call_are_never_markup_and_read_in_their_own_direction(page: Page, static_page: str) -> None:
     words = ["<b>bold</b>", "שלום, איפה ההזמנה שלי?"]
     calls = [INFO | {"call_id": f"call{number}", "first_words": one} for number, one in enumerate(words)]
-    page.route(re.compile(r"/api/calls\?"), lambda route: route.fulfill(json={"calls": calls, "next": None}))
-    page.goto(f"{static_page}transcript.html?user=ann")
+    list_calls(page, calls)
+    page.goto(page_of(static_page, None))
     names = page.locator(".call .name")
     expect(names).to_have_text(words)
     directions = names.evaluate_all("(all) => all.map((one) => getComputedStyle(one).direction)")
     assert directions == ["ltr", "rtl"]
 
 
-@pytest.mark.parametrize("width", [320, 390, 768, 1440])
-def test_the_list_fits_its_window(width: int, open_page: OpenPage, static_page: str) -> None:
-    page = open_page(viewport={"width": width, "height": 700})
+def test_the_list_fits_its_window(page: Page, static_page: str) -> None:
     call = INFO | {"first_words": "Supercalifragilistic" * 7, "errors": 3, "turns": 4, "recorded": True}
-    calls = [call | {"call_id": f"call{number}"} for number in range(9)]
-    page.route(re.compile(r"/api/calls\?"), lambda route: route.fulfill(json={"calls": calls, "next": None}))
-    page.goto(f"{static_page}transcript.html?user=ann")
-    expect(page.locator(".call")).to_have_count(9)
-    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
-    box = page.get_by_role("button", name="Delete the call").first.bounding_box()
-    assert box is not None
-    assert box["x"] + box["width"] <= width
+    list_calls(page, [call | {"call_id": f"call{number}"} for number in range(9)])
+    for width in (320, 390, 768, 1440):
+        page.set_viewport_size({"width": width, "height": 700})
+        page.goto(page_of(static_page, None))
+        expect(page.locator(".call")).to_have_count(9)
+        assert fits(page)
+        box = box_of(page.get_by_role("button", name="Delete the call").first)
+        assert box["x"] + box["width"] <= width

@@ -8,7 +8,7 @@ import socket
 import subprocess
 import sys
 import tarfile
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -16,16 +16,29 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from tests.npm import TSC, VITE, pack, run_node, run_npm
-from tests.web.conftest import ROOT, Serving
-from tests.web.hosting import Site, site
+from tests.web.conftest import ROOT, Serve, Serving
+from tests.web.hosting import Site
+from tests.web.pages import HANG_S
 
-Serve = Callable[..., Serving]
-
-APP = Path(__file__).with_name("scripted_app.py")
+APP = f"{Path(__file__).with_name('scripted_app.py')}:make_agent"
 EXAMPLES = ROOT / "examples" / "web"
+CLIENT = ROOT / "web" / "packages" / "client"
 PRINTED = "http://127.0.0.1:8000"
 """The server's address in the examples."""
 MOST_LINES = 40
+needs_vite = pytest.mark.skipif(not VITE.is_file(), reason="web/node_modules is not installed (make test does it)")
+
+
+def put_built(shop: Site, app: Path) -> None:
+    """Build an application, and put its files on the site."""
+    run_node([str(VITE), "build", "--logLevel", "warn"], app)
+    built = app / "dist"
+    paths = [path for path in built.rglob("*") if path.is_file()]
+    shop.put({path.relative_to(built).as_posix(): path.read_bytes() for path in paths})
+
+
+def point_to(serving: Serving, script: Path) -> None:
+    script.write_text(script.read_text().replace(PRINTED, serving.address))
 
 
 def test_each_example_is_short() -> None:
@@ -35,8 +48,9 @@ def test_each_example_is_short() -> None:
     assert {name: count for name, count in lines.items() if count > MOST_LINES} == {}
 
 
+@pytest.mark.night
 def test_the_plain_example_talks_and_is_interrupted(page: Page, shop: Site, serve: Serve) -> None:
-    serving = serve(f"{APP}:make_agent", "--allow-embed", shop.address)
+    serving = serve(APP, "--allow-embed", shop.address)
     shop.put({"index.html": (EXAMPLES / "plain.html").read_text().replace(PRINTED, serving.address)})
     page.goto(shop.address)
     page.get_by_role("button", name="Talk").click()
@@ -47,48 +61,43 @@ def test_the_plain_example_talks_and_is_interrupted(page: Page, shop: Site, serv
     expect(page.get_by_role("status")).to_have_text("ended")
 
 
-def test_the_packed_client_talks_in_an_empty_vite_app(page: Page, serve: Serve, tmp_path: Path) -> None:
-    if not VITE.is_file():
-        pytest.skip("web/node_modules is not installed (make test does it)")
+@needs_vite
+@pytest.mark.night
+def test_the_packed_client_talks_in_an_empty_vite_app(page: Page, shop: Site, serve: Serve, tmp_path: Path) -> None:
     app = tmp_path / "app"
     shutil.copytree(EXAMPLES / "vite", app)
-    pack(ROOT / "web/packages/client", app)
+    pack(CLIENT, app)
     run_npm(["install", "--offline", "--no-audit", "--no-fund"], app)
     options = ["--noEmit", "--strict", "--target", "es2022", "--lib", "es2023,dom,dom.iterable"]
     run_node([str(TSC), *options, "--module", "esnext", "--moduleResolution", "bundler", "main.ts"], app)
-    with site() as shop:
-        serving = serve(f"{APP}:make_agent", "--allow-embed", shop.address)
-        script = app / "main.ts"
-        script.write_text(script.read_text().replace(PRINTED, serving.address))
-        run_node([str(VITE), "build", "--logLevel", "warn"], app)
-        built = app / "dist"
-        paths = [path for path in built.rglob("*") if path.is_file()]
-        shop.put({path.relative_to(built).as_posix(): path.read_bytes() for path in paths})
-        page.goto(shop.address)
-        page.get_by_role("button", name="Talk").click()
-        expect(page.get_by_role("listitem").last).to_have_text("Narrator: I stopped.")
-        page.get_by_role("slider").fill("0.5")
-        page.get_by_role("button", name="End").click()
-        expect(page.get_by_role("status")).to_have_text("ended")
+    point_to(serve(APP, "--allow-embed", shop.address), app / "main.ts")
+    put_built(shop, app)
+    page.goto(shop.address)
+    page.get_by_role("button", name="Talk").click()
+    expect(page.get_by_role("listitem").last).to_have_text("Narrator: I stopped.")
+    page.get_by_role("slider").fill("0.5")
+    page.get_by_role("button", name="End").click()
+    expect(page.get_by_role("status")).to_have_text("ended")
 
 
-def test_the_packed_script_talks_in_a_plain_page_of_another_host(page: Page, serve: Serve, tmp_path: Path) -> None:
+@needs_vite
+@pytest.mark.night
+def test_the_packed_script_talks_in_a_plain_page_of_another_host(
+    page: Page, shop: Site, serve: Serve, tmp_path: Path
+) -> None:
     """The files are the site's own, so that the server need only let it call."""
-    if not VITE.is_file():
-        pytest.skip("web/node_modules is not installed (make test does it)")
-    with tarfile.open(pack(ROOT / "web/packages/client", tmp_path)) as archive:
+    with tarfile.open(pack(CLIENT, tmp_path)) as archive:
         archive.extractall(tmp_path, filter="data")
-    with site() as shop:
-        serving = serve(f"{APP}:make_agent", "--allow-origin", shop.address)
-        voice = f'<realtime-voice server="{serving.address}" worklets="/worklets" captions></realtime-voice>'
-        shop.put({"index.html": f'<!doctype html><title>Shop</title><script src="talk.js"></script>{voice}'})
-        dist = tmp_path / "package" / "dist"
-        shop.put({"talk.js": (dist / "realtime.script.js").read_bytes()})
-        shop.put({f"worklets/{path.name}": path.read_bytes() for path in (dist / "worklets").iterdir()})
-        shop.policy = f"default-src 'none'; script-src 'self'; connect-src ws://{serving.address.partition('//')[2]}"
-        page.goto(shop.address)
-        page.get_by_role("button", name="Talk").click()
-        expect(page.get_by_role("listitem").last).to_have_text("Narrator: I stopped.")
+    serving = serve(APP, "--allow-origin", shop.address)
+    voice = f'<realtime-voice server="{serving.address}" worklets="/worklets" captions></realtime-voice>'
+    shop.put({"index.html": f'<!doctype html><title>Shop</title><script src="talk.js"></script>{voice}'})
+    dist = tmp_path / "package" / "dist"
+    shop.put({"talk.js": (dist / "realtime.script.js").read_bytes()})
+    shop.put({f"worklets/{path.name}": path.read_bytes() for path in (dist / "worklets").iterdir()})
+    shop.policy = f"default-src 'none'; script-src 'self'; connect-src ws://{serving.address.partition('//')[2]}"
+    page.goto(shop.address)
+    page.get_by_role("button", name="Talk").click()
+    expect(page.get_by_role("listitem").last).to_have_text("Narrator: I stopped.")
 
 
 def free_port() -> int:
@@ -111,13 +120,14 @@ def own_login(port: int, voice: str, key: str) -> Iterator[str]:
     finally:
         process.send_signal(signal.SIGTERM)
         process.stdout.close()
-        process.wait(20)
+        process.wait(HANG_S)
 
 
+@pytest.mark.night
 def test_users_of_an_application_with_its_own_login_talk_and_no_page_sees_the_key(page: Page, serve: Serve) -> None:
     port = free_port()
     key = "the-key-of-the-voice-server"
-    serving = serve(f"{APP}:make_agent", "--token", key, "--allow-embed", f"http://127.0.0.1:{port}")
+    serving = serve(APP, "--token", key, "--allow-embed", f"http://127.0.0.1:{port}")
     seen: list[str] = []
     page.on("response", lambda response: seen.append(response.url))
     page.on("websocket", lambda socket: seen.append(socket.url))

@@ -8,15 +8,36 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.web.client_lab import LAB, wait
+from tests.web.client_lab import LAB
 from tests.web.conftest import Serving
 from tests.web.hosting import Site
+from tests.web.pages import until
+from tests.web.test_client_package import ANSWERED, frames_pass, start
+
+pytestmark = pytest.mark.night
 
 Lab = Callable[..., Serving]
 
-pytestmark = pytest.mark.rotates(1 / 4)
-
 APP = Path(__file__).with_name("scripted_app.py")
+NO_MICROPHONE = {
+    "NotAllowedError": "microphone_refused",
+    "NotFoundError": "microphone_missing",
+    "NotReadableError": "microphone_busy",
+}
+NO_STRING = "No token: the token function returned {}, not a string."
+MAY_NOT = "This page may not call: its developer has to give it a token."
+NOT_GIVEN = "The server refuses the call: no token was given: show that of --token"
+# The options of a client, its problem, and what its user and its developer are told; the shop is no server.
+TOKENS: dict[str, tuple[str, str, str, str]] = {
+    "no token": ("{}", "refused", MAY_NOT, NOT_GIVEN),
+    "a wrong token": ("{token: 'wrong'}", "refused", "", ""),
+    "a function that returns nothing": ("{token: () => undefined}", "no_token", "", NO_STRING.format("undefined")),
+    "a function that returns null": ("{token: () => null}", "no_token", "", NO_STRING.format("null")),
+    "a function that returns a number": ("{token: () => 7}", "no_token", "", NO_STRING.format("7")),
+    "a function that fails": ("{token: () => Promise.reject(new Error('logged out'))}", "no_token", "", ""),
+    "no server": ("{server: location.origin}", "unreachable", "", ""),
+    "a server of another version": ("{server: location.origin + '/v9/'}", "other_version", "", ""),
+}
 PIXEL = base64.b64decode(
     "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
 )
@@ -24,42 +45,48 @@ PIXEL = base64.b64decode(
 
 def test_an_error_that_ends_a_call_comes_after_its_state_and_before_its_end(page: Page, lab: Lab, shop: Site) -> None:
     lab("--model", "scripted", settings={"model_provider": "openai"})
-    page.evaluate("client.start()")
-    wait(page, "told.order.at(-1) === 'over false'")
+    start(page, "told.order.at(-1) === 'over false'")
     assert page.evaluate("told.order") == ["connecting", "ended", "error refused", "over false"]
     assert "OPENAI_API_KEY" not in page.evaluate("told.sentences[0]")
     assert "OPENAI_API_KEY" in page.evaluate("told.details[0]")
     page.evaluate("(server) => make({server})", f"{shop.address}/nowhere")
-    page.evaluate("client.start()")
-    wait(page, "told.order.at(-1) === 'over false'")
+    start(page, "told.order.at(-1) === 'over false'")
     assert page.evaluate("told.order") == ["connecting", "ended", "error unreachable", "over false"]
 
 
-def test_a_page_without_a_token_tells_its_user_and_its_developer_what_each_can_do(page: Page, lab: Lab) -> None:
+def test_what_a_client_without_a_call_is_told_names_the_problem_to_user_and_developer(
+    page: Page, lab: Lab, shop: Site
+) -> None:
     logged: list[str] = []
     page.on("console", lambda line: logged.append(line.text))
+    shop.put({"v9/api/info": '{"protocols": ["realtime.v9"]}'})
     lab("--model", "scripted", "--token", "secret")
-    page.evaluate("client.start()")
-    wait(page, "told.errors.length === 1")
-    detail = "The server refuses the call: no token was given: show that of --token"
-    assert page.evaluate("[told.errors[0], told.sentences[0]]") == [
-        "refused",
-        "This page may not call: its developer has to give it a token.",
-    ]
-    assert page.evaluate("told.details[0]").startswith(detail)
-    assert page.evaluate("told.details[0]") in logged
+    for case, (options, problem, sentence, detail) in TOKENS.items():
+        page.evaluate(f"make({options})")
+        start(page, "told.errors.length === 1")
+        told, said, more = page.evaluate("[told.errors[0], told.sentences[0], told.details[0]]")
+        assert (told, sentence in said, detail in more) == (problem, True, True), (case, said, more)
+        assert more in logged, case
 
 
-@pytest.mark.parametrize("value", ["undefined", "null", "7"])
-def test_a_token_function_that_gives_no_text_gives_no_token(page: Page, lab: Lab, value: str) -> None:
+def test_without_a_microphone_the_call_goes_on_in_writing(page: Page, lab: Lab) -> None:
     lab("--model", "scripted")
-    page.evaluate(f"make({{token: () => {value}}})")
-    page.evaluate("client.start()")
-    wait(page, "told.errors.length === 1")
-    assert page.evaluate("[told.errors[0], told.details[0]]") == [
-        "no_token",
-        f"No token: the token function returned {value}, not a string.",
-    ]
+    for name, problem in NO_MICROPHONE.items():
+        page.evaluate(f"navigator.mediaDevices.getUserMedia = () => Promise.reject(new DOMException('', '{name}'))")
+        page.evaluate("make({})")
+        start(page, "told.errors.length === 1")
+        assert page.evaluate("told.errors") == [problem]
+        assert page.evaluate("told.sentences[0]").endswith("then try again.")
+        page.evaluate("client.sendText('Are you there?')")
+        until(page, ANSWERED)
+        page.evaluate("client.stop()")
+
+
+def test_a_server_whose_first_words_are_unknown_is_of_another_version(page: Page, lab: Lab) -> None:
+    page.route_web_socket("**/ws/**", lambda socket: socket.on_message(lambda _: socket.send('{"type": "hello_v9"}')))
+    lab("--model", "scripted")
+    start(page, "client.state === 'ended'")
+    assert page.evaluate("told.errors") == ["other_version"]
 
 
 @pytest.mark.parametrize(
@@ -81,65 +108,23 @@ def test_the_element_says_which_address_gave_no_token(
     assert f"No token: {why}." in logged
 
 
-def test_the_element_of_an_origin_that_may_only_call_nothing_says_so(page: Page, shop: Site, serve: Lab) -> None:
-    serving = serve("--model", "scripted", "--allow-embed", "http://other.example")
-    # The package as a file of the page's own.
-    script = page.request.get(f"{serving.address}/client/realtime.script.js").body()
-    voice = f'<realtime-voice server="{serving.address}"></realtime-voice>'
-    shop.put({"own.js": script, "index.html": f'<!doctype html><script src="own.js"></script>{voice}'})
-    logged: list[str] = []
-    page.on("console", lambda line: logged.append(line.text))
-    page.goto(shop.address)
-    page.get_by_role("button", name="Talk").click()
-    expect(page.get_by_role("alert")).to_have_text(
-        "This page may not call: its developer has to allow it at the server."
-    )
-    assert any("--allow-embed or --allow-origin lets them" in line for line in logged)
-
-
 def test_a_page_opened_by_another_name_of_this_machine_talks(page: Page, shop: Site, serve: Lab) -> None:
     other = shop.address.replace("127.0.0.1", "localhost")
     serving = serve("--model", "scripted", "--allow-embed", f"{other}/")
     shop.put({"index.html": LAB.replace("SERVER", serving.address)})
     page.goto(shop.address)
     page.evaluate("make({})")
-    page.evaluate("client.start({microphone: false})")
-    wait(page, "client.state === 'listening'")
+    start(page, "client.state === 'listening'", "{microphone: false}")
     assert page.evaluate("told.errors") == []
 
 
-def test_a_wrong_server_is_refused_at_once_by_the_class_and_the_element(page: Page, element: Lab) -> None:
+def test_a_wrong_server_is_refused_at_once_by_the_element_and_told_its_developer(page: Page, element: Lab) -> None:
     element("--model", "scripted")
-    wrong = 'is no address of a server: give one such as "http://localhost:8000", with its scheme.'
-    for server in ("htp:nonsense", "127.0.0.1:9310"):
-        thrown = page.evaluate(
-            "(server) => { try { new Realtime.RealtimeClient({server}); } catch (error) { return String(error); } }",
-            server,
-        )
-        assert thrown == f'TypeError: "{server}" {wrong}'
     page.evaluate("document.body.innerHTML = '<realtime-voice server=\"htp:nonsense\"></realtime-voice>'")
     page.evaluate("window.onerror = () => (window.isInConsole = true)")
     page.get_by_role("button", name="Talk").click()
     expect(page.get_by_role("alert")).to_contain_text("This page cannot call: its developer has to correct it")
     assert page.evaluate("window.isInConsole") is True
-
-
-def test_the_system_choice_is_nameless_and_a_wrong_choice_is_named(page: Page, lab: Lab) -> None:
-    lab("--model", "scripted")
-    page.evaluate("client.start()")
-    wait(page, "client.microphone.isOpen")
-    assert page.evaluate("[client.microphone.deviceId, client.speaker.deviceId]") == ["", ""]
-    for control, kind in (("microphone", "microphone"), ("speaker", "loudspeaker")):
-        thrown = page.evaluate(f"client.{control}.use('nonsense').catch(({{name, message}}) => [name, message])")
-        assert thrown == [
-            "DeviceError",
-            f'The chosen {kind} ("nonsense") cannot be used: the call goes on with the one before.',
-        ]
-    assert page.evaluate("[client.microphone.isOpen, client.microphone.deviceId, client.speaker.deviceId]") == [
-        True,
-        "",
-        "",
-    ]
 
 
 def test_a_picture_that_is_none_or_is_not_wanted_is_refused_before_it_is_sent(page: Page, lab: Lab) -> None:
@@ -162,19 +147,12 @@ def test_a_picture_that_is_none_or_is_not_wanted_is_refused_before_it_is_sent(pa
     assert page.evaluate("[client.agent.takesPictures, told.errors]") == [False, []]
 
 
-def test_while_a_turn_is_recognised_there_is_no_line_without_words(page: Page, lab: Lab) -> None:
-    lab(f"{APP}:make_agent")
-    page.evaluate("window.wordless = []")
-    page.evaluate("void client.messages.on('change', (list) => wordless.push(...list.filter(({text}) => !text)))")
-    page.evaluate("client.start()")
-    wait(page, "client.messages.list.at(-1)?.text === 'I stopped.'")
-    assert page.evaluate("wordless") == []
-
-
-def test_a_tool_whose_name_no_model_takes_is_refused(page: Page, lab: Lab) -> None:
+def test_mistakes_of_the_developer_are_told_at_once(page: Page, lab: Lab) -> None:
     lab("--model", "scripted")
     with pytest.raises(Exception, match="is no name of a tool"):
         page.evaluate("client.registerTool('not a name!', {description: '', run: () => 1})")
+    with pytest.raises(Exception, match="holdToTalk needs a client made with pushToTalk: true"):
+        page.evaluate("client.holdToTalk()")
 
 
 # One button that begins and ends the call, and the space bar to speak.
@@ -189,42 +167,19 @@ def test_the_space_bar_speaks_and_neither_hangs_up_nor_types(page: Page, lab: La
     page.evaluate(f"{{ {HOLD} }}")
     page.get_by_role("button").focus()
     page.keyboard.press("Space")
-    wait(page, "client.microphone.isOpen")
+    until(page, "client.microphone.isOpen")
     page.keyboard.down("Space")
     assert page.evaluate("client.isPressed") is True
     page.evaluate("told.levels.user = 0")
-    wait(page, "told.levels.user > 0.2")
-    page.evaluate("new Promise((go) => setTimeout(go, 500))")
+    until(page, "told.levels.user > 0.2")
+    frames_pass(page, 25)
     page.keyboard.up("Space")
-    wait(page, "told.events.includes('agent_input_committed')")
+    until(page, "told.events.includes('agent_input_committed')")
+    until(page, "client.messages.list.some(({from, text}) => from === 'agent' && text !== '')")
     assert page.evaluate("client.isActive") is True
     page.get_by_role("textbox").press("Space")
     assert page.evaluate("[client.isPressed, document.querySelector('input').value]") == [False, " "]
     page.evaluate("let_go()")
     page.get_by_role("button").focus()
     page.keyboard.press("Space")
-    wait(page, "client.state === 'ended'")
-
-
-def test_a_button_that_is_held_to_talk_is_not_clicked(page: Page, lab: Lab) -> None:
-    lab("--model", "scripted", pushToTalk=True)
-    page.evaluate("""{
-      const button = document.querySelector("button");
-      button.onclick = () => (client.isActive ? client.stop() : client.start());
-      void client.holdToTalk(button);
-    }""")
-    page.get_by_role("button").click()
-    wait(page, "client.microphone.isOpen")
-    page.get_by_role("button").hover()
-    page.mouse.down()
-    assert page.evaluate("client.isPressed") is True
-    page.evaluate("new Promise((go) => setTimeout(go, 600))")
-    page.mouse.up()
-    wait(page, "told.events.includes('agent_input_committed') && !client.isPressed")
-    assert page.evaluate("client.isActive") is True
-
-
-def test_to_hold_a_key_without_push_to_talk_is_a_mistake_that_is_told(page: Page, lab: Lab) -> None:
-    lab("--model", "scripted")
-    with pytest.raises(Exception, match="holdToTalk needs a client made with pushToTalk: true"):
-        page.evaluate("client.holdToTalk()")
+    until(page, "client.state === 'ended'")

@@ -1,9 +1,7 @@
 """Voices over a reply, from the page's microphone to its loudspeaker: with the embedded model, in a real Chromium."""
 
 import re
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -12,14 +10,13 @@ from playwright.sync_api import Page, expect
 
 from tests.volumes import volume
 from tests.web.acoustics import FRAME_MS, Acoustics, Levels
-from tests.web.conftest import ROOT, Serving
+from tests.web.conftest import ROOT, Serve
+from tests.web.pages import HEARING, LISTENING, snapshot, start_talking, until, write
 
 pytest.importorskip("hibari", reason="the speech models are not installed: pip install '.[local]'")
+pytestmark = pytest.mark.night
 
-Until = Callable[[Page, str], None]
-Serve = Callable[..., Serving]
-
-APP = Path(__file__).with_name("listening_app.py")
+APP = f"{Path(__file__).with_name('listening_app.py')}:make_counter"
 STIMULI = ROOT / "fixtures" / "audio" / "listening"
 RATE_HZ = 24_000
 SOUND = 0.003
@@ -33,17 +30,11 @@ with the browser and other tests."""
 ECHO_S = volume(20, 120)
 
 
-def snapshot(page: Page) -> dict[str, Any]:
-    result: dict[str, Any] = page.evaluate("realtime.snapshot()")
-    return result
-
-
-def ask_to_count(page: Page, until: Until, number: str) -> None:
+def ask_to_count(page: Page, number: str) -> None:
     """Wait until nothing is played, type the question, and wait until the reply has played for a second."""
-    until(page, "realtime.snapshot().state === 'listening' && realtime.snapshot().microphoneSamples > 0")
+    until(page, HEARING)
     played = (snapshot(page)["playback"] or {"rendered": 0})["rendered"]
-    page.get_by_label("Message").fill(f"Please count to {number}.")
-    page.get_by_label("Message").press("Enter")
+    write(page, f"Please count to {number}.")
     until(page, f"realtime.snapshot().playback?.rendered > {played + RATE_HZ}")
 
 
@@ -64,16 +55,15 @@ def gains_db(levels: Levels) -> NDArray[np.float64]:
     return gains
 
 
-def test_a_backchannel_lowers_the_reply_which_goes_on_to_its_end(page: Page, serve: Serve, until: Until) -> None:
+def test_a_backchannel_lowers_the_reply_which_goes_on_to_its_end(page: Page, serve: Serve) -> None:
     acoustics = Acoustics(page)
-    page.goto(serve(f"{APP}:make_counter").address)
-    page.get_by_role("button", name="Start talking").click()
-    ask_to_count(page, until, "twenty")
+    start_talking(page, serve(APP).address)
+    ask_to_count(page, "twenty")
     acoustics.say(STIMULI / "backchannel-mm_hmm-heart-low.flac")
     # Whisper writes a hum as "Mm." or as nothing.
     went_on = re.compile("^Went on: (only “mm-hm” or the like|a sound without words)$")
     expect(page.locator(".bubble.agent .mark").first).to_have_text(went_on)
-    until(page, "realtime.snapshot().state === 'listening'")
+    until(page, LISTENING)
 
     shown = snapshot(page)
     counting = shown["bubbles"][-1]
@@ -85,12 +75,11 @@ def test_a_backchannel_lowers_the_reply_which_goes_on_to_its_end(page: Page, ser
     assert gains[-10:] == pytest.approx(0, abs=1)
 
 
-def test_a_spoken_stop_silences_the_reply(page: Page, serve: Serve, until: Until) -> None:
+def test_a_spoken_stop_silences_the_reply(page: Page, serve: Serve) -> None:
     acoustics = Acoustics(page)
-    server = serve(f"{APP}:make_counter")
-    page.goto(server.address)
-    page.get_by_role("button", name="Start talking").click()
-    ask_to_count(page, until, "twenty")
+    server = serve(APP)
+    start_talking(page, server.address)
+    ask_to_count(page, "twenty")
     acoustics.say(STIMULI / "interruption-stop-heart.flac")
     until(page, "realtime.snapshot().playback.flushes === 1")
     levels = acoustics.levels()
@@ -102,14 +91,13 @@ def test_a_spoken_stop_silences_the_reply(page: Page, serve: Serve, until: Until
     assert silent_ms - recognition_ms <= STOP_MS
 
 
-def test_a_loudspeaker_beside_the_microphone_interrupts_nothing(page: Page, serve: Serve, until: Until) -> None:
+def test_a_loudspeaker_beside_the_microphone_interrupts_nothing(page: Page, serve: Serve) -> None:
     Acoustics(page, echo_db=-12, delay_ms=120)
-    page.goto(serve(f"{APP}:make_counter").address)
-    page.get_by_role("button", name="Start talking").click()
+    start_talking(page, serve(APP).address)
     enough = f"realtime.snapshot().playback?.rendered > {ECHO_S * RATE_HZ}"
     while not page.evaluate(enough):
-        ask_to_count(page, until, "fifty")
-        until(page, f"{enough} || realtime.snapshot().state === 'listening'")
+        ask_to_count(page, "fifty")
+        until(page, f"{enough} || {LISTENING}")
 
     shown = snapshot(page)
     # One line for each time that the agent heard itself.

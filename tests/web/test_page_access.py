@@ -1,4 +1,4 @@
-"""The page is open to everybody: axe in every state, forced colours, less motion, small screens, keys, languages."""
+"""The pages are open to everybody: axe in every state, forced colours, less motion, small screens, keys, languages."""
 
 import json
 import os
@@ -9,17 +9,16 @@ from typing import Any
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.web.conftest import ROOT, ScriptedServer
-from tests.web.page_scenes import SCENES, begin, heard, settings
+from tests.web import call_scenes, page_scenes
+from tests.web.conftest import ROOT, OpenPage, Scripted, ScriptedServer
+from tests.web.page_scenes import heard, settings
+from tests.web.pages import fits, until
 
-pytestmark = pytest.mark.rotates(1 / 4)
-
-OpenPage = Callable[..., Page]
-Scripted = Callable[[Page], ScriptedServer]
+pytestmark = pytest.mark.night
 
 AXE = Path(os.environ.get("REALTIME_AXE", ROOT / "web" / "node_modules" / "axe-core" / "axe.min.js"))
 """The checker: the development dependency `axe-core`, or another copy."""
-LANGUAGES = ("en", "de", "es", "zh")
+LANGUAGES = {"en": "Listening", "de": "Hört zu", "es": "Escuchando", "zh": "正在聆听"}
 
 
 def faults(page: Page) -> list[str]:
@@ -31,42 +30,56 @@ def faults(page: Page) -> list[str]:
     return [f"{fault['id']}: {fault['help']} {json.dumps(fault['nodes'][0]['target'])}" for fault in found]
 
 
+def where(page: Page, elements: str, fault: str) -> list[str]:
+    """The visible elements whose box (`x`, `width`, `height`) has this fault."""
+    has_it = f"(one) => {{ const {{x, width, height}} = one.getBoundingClientRect(); return {fault}; }}"
+    visible = page.locator(elements).locator("visible=true")
+    found: list[str] = visible.evaluate_all(f"(all) => all.filter({has_it}).map((one) => one.outerHTML)")
+    return found
+
+
+def of_a_call(scene: page_scenes.Scene) -> Callable[[Scripted], Page]:
+    return lambda scripted_for: scripted_for(**SMALL).show(scene)
+
+
+def of_calls(scene: call_scenes.Scene) -> Callable[[Scripted], Page]:
+    def show(scripted_for: Scripted) -> Page:
+        server = scripted_for(**SMALL)
+        call_scenes.answer(server.page)
+        scene(server.page, server.address)
+        return server.page
+
+    return show
+
+
+SMALL = {"viewport": {"width": 320, "height": 640}, "reduced_motion": "reduce"}
+SCENES = {name: of_a_call(scene) for name, scene in page_scenes.SCENES.items()}
+SCENES |= {name: of_calls(scene) for name, scene in call_scenes.SCENES.items()}
+
+
 @pytest.mark.skipif(not AXE.is_file(), reason="axe-core is not installed: npm ci in web/")
-@pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("state", SCENES)
-def test_axe_finds_nothing_in_any_state(
-    open_page: OpenPage, static_page: str, scripted_for: Scripted, state: str, scheme: str
+def test_every_state_fits_a_screen_of_320_px_and_axe_finds_nothing_light_or_dark(
+    scripted_for: Scripted, state: str
 ) -> None:
-    page = open_page(permissions=["microphone", "camera"], color_scheme=scheme, reduced_motion="reduce")
-    SCENES[state](page, scripted_for(page), static_page)
-    assert faults(page) == []
-
-
-@pytest.mark.parametrize("state", SCENES)
-def test_nothing_is_wider_than_a_screen_of_320_px(
-    open_page: OpenPage, static_page: str, scripted_for: Scripted, state: str
-) -> None:
-    page = open_page(permissions=["microphone", "camera"], viewport={"width": 320, "height": 640})
-    SCENES[state](page, scripted_for(page), static_page)
-    assert page.evaluate("document.documentElement.scrollWidth") == 320
-    for button in page.locator("main button:visible, dialog[open] button:visible").all():
-        box = button.bounding_box()
-        assert box is not None
-        assert box["width"] >= 24, button
-        assert box["height"] >= 24, button
+    page = SCENES[state](scripted_for)
+    assert fits(page)
+    assert where(page, "main button, dialog[open] button", "width < 24 || height < 24") == []
+    if state in call_scenes.SCENES:
+        assert where(page, "main :is(button, .tag, input[type='search'])", "x < 0 || x + width > innerWidth") == []
+    page.set_viewport_size({"width": 1280, "height": 720})
+    for scheme in ("light", "dark"):
+        page.emulate_media(color_scheme=scheme)
+        assert faults(page) == [], scheme
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
-def test_the_page_speaks_the_browser_s_language_and_stays_whole(
-    open_page: OpenPage, static_page: str, scripted_for: Scripted, language: str
-) -> None:
-    page = open_page(permissions=["microphone"], locale=language, viewport={"width": 320, "height": 720})
-    begin(page, scripted_for(page), static_page)
+def test_the_page_speaks_the_browser_s_language_and_stays_whole(scripted_for: Scripted, language: str) -> None:
+    page = scripted_for(locale=language, viewport={"width": 320, "height": 720}).begin()
     expect(page.locator("html")).to_have_attribute("lang", language)
     expect(page.get_by_role("combobox").and_(page.locator("#language"))).to_have_value(language)
-    said = {"en": "Listening", "de": "Hört zu", "es": "Escuchando", "zh": "正在聆听"}[language]
-    expect(page.locator("#state")).to_have_text(said)
-    assert page.evaluate("document.documentElement.scrollWidth") == 320
+    expect(page.locator("#state")).to_have_text(LANGUAGES[language])
+    assert fits(page)
 
 
 def test_only_the_chosen_language_is_loaded_and_it_is_remembered(page: Page, static_page: str) -> None:
@@ -82,10 +95,8 @@ def test_only_the_chosen_language_is_loaded_and_it_is_remembered(page: Page, sta
     expect(page.get_by_role("button", name="Gespräch beginnen")).to_be_visible()
 
 
-def test_words_from_the_right_stand_on_the_right_whatever_the_language(
-    page: Page, static_page: str, scripted: ScriptedServer
-) -> None:
-    begin(page, scripted, static_page)
+def test_words_from_the_right_stand_on_the_right_whatever_the_language(scripted: ScriptedServer) -> None:
+    page = scripted.begin()
     heard(scripted, "item_1", "ماذا ترى من هناك؟")
     heard(scripted, "item_2", "What can you see?")
     words = page.locator(".bubble.user .words")
@@ -104,32 +115,24 @@ def test_a_brand_sets_the_colours(open_page: OpenPage, static_page: str, scheme:
     expect(page.locator("#conversation")).to_have_css("border-radius", "2px")
 
 
-def test_with_less_motion_nothing_moves_and_meters_show_the_voices(
-    open_page: OpenPage, static_page: str, scripted_for: Scripted, until: Callable[[Page, str], None]
-) -> None:
-    page = open_page(permissions=["microphone"], reduced_motion="reduce")
-    begin(page, scripted_for(page), static_page)
+def test_with_less_motion_nothing_moves_and_meters_show_the_voices(scripted_for: Scripted) -> None:
+    page = scripted_for(reduced_motion="reduce").begin()
     expect(page.locator("#voices")).to_be_hidden()
     expect(page.locator(".meters")).to_be_visible()
     until(page, "!/scaleX\\(0(.00)?\\)/.test(document.getElementById('meter-user').style.transform)")
     assert page.evaluate("document.getAnimations().length") == 0
 
 
-def test_in_forced_colours_the_states_can_be_told_apart(
-    open_page: OpenPage, static_page: str, scripted_for: Scripted
-) -> None:
-    page = open_page(permissions=["microphone"], forced_colors="active")
-    begin(page, scripted_for(page), static_page)
+def test_in_forced_colours_the_states_can_be_told_apart(scripted_for: Scripted) -> None:
+    page = scripted_for(forced_colors="active").begin()
     expect(page.locator(".meters")).to_be_visible()
     expect(page.locator("#talk-label")).to_have_text("End call")
     border = page.locator("#talk").evaluate("one => getComputedStyle(one).borderTopWidth")
     assert border != "0px"
 
 
-def test_the_settings_are_a_dialog_that_returns_the_focus(
-    page: Page, static_page: str, scripted: ScriptedServer
-) -> None:
-    settings(page, scripted, static_page)
+def test_the_settings_are_a_dialog_that_returns_the_focus(scripted: ScriptedServer) -> None:
+    page = scripted.show(settings)
     dialog = page.get_by_role("dialog", name="Settings")
     expect(dialog).to_be_visible()
     page.keyboard.press("Escape")

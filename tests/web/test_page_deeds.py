@@ -2,20 +2,21 @@
 
 import json
 import re
-from collections.abc import Callable
 from typing import Any
 
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
-from tests.web.conftest import ScriptedServer
+from tests.web.callers import custom, page_of, reply, text
+from tests.web.callers import tell as store
+from tests.web.conftest import Scripted, ScriptedServer
 from tests.web.page_scenes import (
     ASKED,
     ELICITED,
+    RECEIPT,
     RULES,
     asked,
     asked_by_voice,
-    begin,
     elicited,
     give,
     permissions,
@@ -25,36 +26,35 @@ from tests.web.page_scenes import (
     tell,
     use,
 )
-from tests.web.test_page_access import AXE, LANGUAGES, OpenPage, Scripted, faults
-from tests.web.test_transcript import reply, text
-from tests.web.test_transcript import tell as store
+from tests.web.pages import fits, sends, until
+from tests.web.test_page_access import AXE, LANGUAGES, faults
 
-pytestmark = pytest.mark.rotates(1 / 4)
-
-Until = Callable[[Page, str], None]
+pytestmark = pytest.mark.night
 
 GIVEN = {"people": 4, "day": "Friday"}
 
 
-def asks(page: Page, server: ScriptedServer, address: str, state: str = "heard") -> Locator:
+def asks(scripted: ScriptedServer, state: str = "heard") -> Locator:
     """A booking asks, with rules; returns its card."""
-    begin(page, server, address)
-    use(server, "c1", "book_table", GIVEN, "asking", suggested_rules=RULES)
-    question(server, state)
+    page = scripted.begin()
+    use(scripted, "c1", "book_table", GIVEN, "asking", suggested_rules=RULES)
+    question(scripted, state)
+    return card_of(page)
+
+
+def card_of(page: Page) -> Locator:
     return page.get_by_role("group", name="Consent to Book table")
 
 
-def answer(page: Page, server: ScriptedServer, until: Until) -> dict[str, Any]:
+def answer(scripted: ScriptedServer) -> dict[str, Any]:
     """The answer that the page has sent."""
-    until(page, "realtime.snapshot().events.includes('client_tool_result')")
-    (sent,) = server.of("client_tool_result")
+    until(scripted.page, sends("client_tool_result"))
+    (sent,) = scripted.of("client_tool_result")
     return sent
 
 
-def test_the_card_says_when_a_yes_counts_and_closes_once_it_is_answered(
-    page: Page, static_page: str, scripted: ScriptedServer
-) -> None:
-    card = asks(page, scripted, static_page, "asking")
+def test_the_card_says_when_a_yes_counts_and_closes_once_it_is_answered(scripted: ScriptedServer) -> None:
+    page, card = scripted.page, asks(scripted, "asking")
     expect(card.locator(".question")).to_have_text(ASKED)
     expect(card).to_contain_text("A “yes” counts once you have heard the question to its end.")
     early = {"tool_call_id": "c1", "tool": "book_table", "reason": "before_end", "words": "Yes."}
@@ -69,12 +69,10 @@ def test_the_card_says_when_a_yes_counts_and_closes_once_it_is_answered(
     expect(page.locator(".bubble.tool")).to_be_focused()
 
 
-def test_a_question_for_the_voice_alone_can_only_be_refused_by_hand(
-    page: Page, static_page: str, scripted: ScriptedServer, until: Until
-) -> None:
-    asked_by_voice(page, scripted, static_page)
+def test_a_question_for_the_voice_alone_can_only_be_refused_by_hand(scripted: ScriptedServer) -> None:
+    page = scripted.show(asked_by_voice)
     question(scripted, "waiting", by="voice")
-    card = page.get_by_role("group", name="Consent to Book table")
+    card = card_of(page)
     expect(card).to_contain_text("It is about to be asked aloud.")
     expect(card.get_by_role("button")).to_have_text(["No"])
     question(scripted, "heard", by="voice")
@@ -82,26 +80,22 @@ def test_a_question_for_the_voice_alone_can_only_be_refused_by_hand(
     expect(card.get_by_role("button")).to_have_text(["No"])
     expect(card.get_by_role("radio")).to_have_count(0)
     card.get_by_role("button", name="No").click()
-    assert answer(page, scripted, until)["confirmed"] is False
+    assert answer(scripted)["confirmed"] is False
 
 
-def test_a_question_that_cannot_be_spoken_is_answered_on_its_card(
-    page: Page, static_page: str, scripted: ScriptedServer
-) -> None:
-    asked_by_voice(page, scripted, static_page)
+def test_a_question_that_cannot_be_spoken_is_answered_on_its_card(scripted: ScriptedServer) -> None:
+    page = scripted.show(asked_by_voice)
     question(scripted, "asking", by="card", why="the model does not begin to ask")
-    card = page.get_by_role("group", name="Consent to Book table")
+    card = card_of(page)
     expect(card).to_contain_text("It cannot be asked aloud here. Please choose, or type “yes” or “no”.")
     expect(card.get_by_role("button", name="Yes")).to_be_visible()
 
 
-def test_an_accepted_rule_is_sent_as_it_was_suggested(
-    page: Page, static_page: str, scripted: ScriptedServer, until: Until
-) -> None:
-    card = asks(page, scripted, static_page)
+def test_an_accepted_rule_is_sent_as_it_was_suggested(scripted: ScriptedServer) -> None:
+    card = asks(scripted)
     card.get_by_label("Allow “Book table” from now on for Day = Friday").check()
     card.get_by_role("button", name="Yes").click()
-    sent = answer(page, scripted, until)
+    sent = answer(scripted)
     assert (sent["confirmed"], sent["rules"]) == (True, RULES[:1])
     assert "tool_call" not in sent
     expect(card.get_by_role("button", name="Yes")).to_be_disabled()
@@ -109,23 +103,19 @@ def test_an_accepted_rule_is_sent_as_it_was_suggested(
     expect(card.get_by_role("button", name="Yes")).to_be_enabled()
 
 
-def test_a_change_by_voice_is_what_the_card_shows_and_what_by_hand_is_what_it_sends(
-    page: Page, static_page: str, scripted: ScriptedServer, until: Until
-) -> None:
-    asked(page, scripted, static_page)
-    card = page.get_by_role("group", name="Consent to Book table")
+def test_a_change_by_voice_is_what_the_card_shows_and_what_by_hand_is_what_it_sends(scripted: ScriptedServer) -> None:
+    page = scripted.show(asked)
+    card = card_of(page)
     expect(card.locator("dd")).to_have_text(["4 before: 5", "Friday"])
     card.get_by_role("button", name="Change").click()
     card.get_by_role("textbox", name="Day").fill("Saturday")
     card.get_by_role("button", name="Yes, as changed").click()
-    sent = answer(page, scripted, until)["tool_call"]
+    sent = answer(scripted)["tool_call"]
     assert (sent["name"], json.loads(sent["input"])) == ("book_table", {"people": 4, "day": "Saturday"})
 
 
-def test_a_server_s_form_is_text_and_what_is_entered_goes_back_in_its_call(
-    page: Page, static_page: str, scripted: ScriptedServer, until: Until
-) -> None:
-    elicited(page, scripted, static_page)
+def test_a_server_s_form_is_text_and_what_is_entered_goes_back_in_its_call(scripted: ScriptedServer) -> None:
+    page = scripted.show(elicited)
     form = page.get_by_role("form", name="Question from parcels.example")
     expect(form).to_contain_text("Where shall the <b>parcel</b> go?")
     expect(form.locator("b")).to_have_count(0)
@@ -142,30 +132,25 @@ def test_a_server_s_form_is_text_and_what_is_entered_goes_back_in_its_call(
     form.get_by_label("tracked").check()
     form.get_by_label("Ring twice").uncheck()
     mail.press("Enter")
-    sent = answer(page, scripted, until)
+    sent = answer(scripted)
     content = {"name": "Ann", "mail": "ann@example.org", "day": "2026-03-01", "parcels": 2, "size": "large"}
     content |= {"extras": ["tracked"], "ring": False}
     assert sent["confirmed"] is True
     assert json.loads(sent["tool_call"]["input"]) == ELICITED | {"content": content}
 
 
-@pytest.mark.parametrize("schema", [{"properties": {"a": {"type": "object"}}}, {"properties": 7}])
-def test_a_form_that_the_page_cannot_show_can_be_declined(
-    page: Page, static_page: str, scripted: ScriptedServer, until: Until, schema: dict[str, Any]
-) -> None:
-    begin(page, scripted, static_page)
-    use(scripted, "c2", "elicitation", ELICITED | {"requested_schema": schema}, "asking")
+def test_a_form_that_the_page_cannot_show_can_be_declined(scripted: ScriptedServer) -> None:
+    page = scripted.begin()
+    use(scripted, "c2", "elicitation", ELICITED | {"requested_schema": {"properties": 7}}, "asking")
     form = page.get_by_role("form", name="Question from parcels.example")
     expect(form).to_contain_text("This page cannot show the form. You can only decline.")
     expect(form.get_by_role("button")).to_have_text(["Decline"])
     form.get_by_role("button", name="Decline").click()
-    assert answer(page, scripted, until)["confirmed"] is False
+    assert answer(scripted)["confirmed"] is False
 
 
-def test_a_receipt_and_a_corrected_claim_are_lines_that_open(
-    page: Page, static_page: str, scripted: ScriptedServer
-) -> None:
-    receipts(page, scripted, static_page)
+def test_a_receipt_and_a_corrected_claim_are_lines_that_open(scripted: ScriptedServer) -> None:
+    page = scripted.show(receipts)
     expect(page.locator(".receipt div")).to_have_text(
         [f"Asked{ASKED}", "Heardto its end", "Answered“Yes, please.”", "Thenit was done"]
     )
@@ -174,8 +159,9 @@ def test_a_receipt_and_a_corrected_claim_are_lines_that_open(
     )
 
 
-def test_a_question_without_an_answer_did_not_run(page: Page, static_page: str, scripted: ScriptedServer) -> None:
-    asks(page, scripted, static_page)
+def test_a_question_without_an_answer_did_not_run(scripted: ScriptedServer) -> None:
+    page = scripted.page
+    asks(scripted)
     question(scripted, "answered")
     give(scripted, "c1", "book_table", "the user did not answer", "denied")
     receipt(scripted, answered_by="timeout", answer="silence", words="", done="denied")
@@ -183,10 +169,14 @@ def test_a_question_without_an_answer_did_not_run(page: Page, static_page: str, 
     expect(page.locator(".receipt summary")).to_have_text("Nobody answered")
 
 
-def test_the_page_asks_to_keep_rules_under_a_secret_that_it_forgets_on_request(
-    page: Page, static_page: str, scripted: ScriptedServer
-) -> None:
-    begin(page, scripted, static_page)
+def call_again(page: Page) -> None:
+    for _ in ("end", "begin"):
+        page.locator("#talk").click()
+    expect(page.locator("#stage")).to_have_attribute("data-talking", "true")
+
+
+def test_the_page_asks_to_keep_rules_under_a_secret_that_it_forgets_on_request(scripted: ScriptedServer) -> None:
+    page = scripted.begin()
     (created,) = scripted.of("client_session_create")
     assert created["config"]["permissions"] == {"keep": True}
     first = scripted.url
@@ -198,9 +188,7 @@ def test_the_page_asks_to_keep_rules_under_a_secret_that_it_forgets_on_request(
     rules = page.get_by_role("group", name="Permissions")
     expect(rules.get_by_role("listitem")).to_have_text(["Book table (Day = Friday)"])
     page.keyboard.press("Escape")
-    page.locator("#talk").click()
-    page.locator("#talk").click()
-    expect(page.locator("#stage")).to_have_attribute("data-talking", "true")
+    call_again(page)
     assert scripted.url == first
     expect(rules).to_have_count(0)
     page.get_by_role("button", name="Settings").click()
@@ -208,9 +196,7 @@ def test_the_page_asks_to_keep_rules_under_a_secret_that_it_forgets_on_request(
     rules.get_by_role("button", name="Forget what I allowed").click()
     expect(rules.get_by_role("status")).to_have_text("Forgotten from the next call on.")
     page.keyboard.press("Escape")
-    page.locator("#talk").click()
-    page.locator("#talk").click()
-    expect(page.locator("#stage")).to_have_attribute("data-talking", "true")
+    call_again(page)
     assert scripted.url != first
 
 
@@ -223,25 +209,11 @@ def test_a_past_call_shows_its_receipts_and_corrections(page: Page, static_page:
         {"type": "TOOL_RESULT_TEXT_DELTA", "tool_call_id": "c1", "delta": "booked"},
         {"type": "TOOL_RESULT_END", "tool_call_id": "c1", "state": "success"},
     ]
-    kept = {"tool_call_id": "c1", "tool": "book_table", "question": ASKED, "question_item_id": "item_2"}
-    kept |= {"question_played_ms": 2900, "heard_whole": True, "answered_by": "voice", "answer": "yes"}
-    kept |= {"words": "Yes, please.", "answer_start_ms": 8200, "answer_end_ms": 8900, "participant": None}
-    kept |= {"recording": None, "done": "success"}
     claim = {"item_id": "item_4", "response_id": "r", "sentence": "I have sent you the confirmation."}
     claim |= {"tools": ["send_mail"], "correction": "I have not.", "heard": True}
-    told = [
-        {
-            "id": name,
-            "created_at": "2026-01-01T00:00:05.000Z",
-            "reply_id": "",
-            "type": "CUSTOM",
-            "name": name,
-            "value": value,
-        }
-        for name, value in {"consent_receipt": kept, "claim_withheld": claim}.items()
-    ]
+    told = [custom("consent_receipt", **RECEIPT), custom("claim_withheld", **claim)]
     store(page, [*reply("r1", *called, *text("item_4", "I have not.")), *told])
-    page.goto(f"{static_page}transcript.html?user=ann&call=call1")
+    page.goto(page_of(static_page))
     page.get_by_text("You agreed by voice").click()
     expect(page.locator(".receipt dd")).to_have_text([ASKED, "to its end", "“Yes, please.”", "it was done"])
     page.get_by_text("Corrected after you heard it").click()
@@ -250,12 +222,9 @@ def test_a_past_call_shows_its_receipts_and_corrections(page: Page, static_page:
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
-def test_in_each_language_cards_and_forms_fit_a_small_screen(
-    open_page: OpenPage, static_page: str, scripted_for: Scripted, language: str
-) -> None:
-    page = open_page(permissions=["microphone"], locale=language, viewport={"width": 320, "height": 720})
-    server = scripted_for(page)
-    begin(page, server, static_page)
+def test_in_each_language_cards_and_forms_fit_a_small_screen(scripted_for: Scripted, language: str) -> None:
+    server = scripted_for(locale=language, viewport={"width": 320, "height": 720})
+    page = server.begin()
     use(server, "c1", "book_table", GIVEN, "asking", suggested_rules=RULES)
     for state in ("asking", "changed"):
         question(server, state, input=json.dumps(GIVEN | {"people": 3}))
@@ -265,8 +234,7 @@ def test_in_each_language_cards_and_forms_fit_a_small_screen(
     expect(page.locator(".confirm")).to_have_count(2)
     page.locator(".confirm .change").click()
     page.locator(".receipt summary").filter(visible=True).click()
-    assert page.evaluate("document.documentElement.scrollWidth") == 320
-    box = page.locator("#captions")
-    assert box.evaluate("(box) => box.scrollWidth <= box.clientWidth")
+    assert fits(page)
+    assert page.locator("#captions").evaluate("(box) => box.scrollWidth <= box.clientWidth")
     if AXE.is_file():
         assert faults(page) == []

@@ -1,19 +1,15 @@
 """The choice of the model: the offer, the notes before a call, and a call with the chosen model."""
 
-import json
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.sync_api import Page, Route, expect
+from playwright.sync_api import Page, expect
 
-from tests.web.conftest import ScriptedServer, Serving
+from tests.web.conftest import ScriptedServer, Serve
+from tests.web.pages import end_call, start_talking, until
 
-pytestmark = pytest.mark.rotates(1 / 4)
-
-Until = Callable[[Page, str], None]
-Serve = Callable[..., Serving]
+pytestmark = pytest.mark.night
 
 APP = Path(__file__).with_name("scripted_app.py")
 
@@ -36,11 +32,7 @@ OFFER = {
 
 def offering(page: Page, offer: dict[str, Any] = OFFER) -> None:
     """The page's server offers these models."""
-
-    def answer(route: Route) -> None:
-        route.fulfill(status=200, content_type="application/json", body=json.dumps(offer))
-
-    page.route("**/api/models", answer)
+    page.route("**/api/models", lambda route: route.fulfill(json=offer))
 
 
 def test_the_models_are_offered_and_it_is_said_who_hears_before_the_first_call(page: Page, static_page: str) -> None:
@@ -60,49 +52,43 @@ def test_the_models_are_offered_and_it_is_said_who_hears_before_the_first_call(p
     expect(page.get_by_label("Voice")).to_have_value("marin")
 
 
-def test_the_choice_is_made_by_keyboard_and_remembered(page: Page, static_page: str, scripted: ScriptedServer) -> None:
+def test_the_choice_is_made_by_keyboard_and_remembered_while_it_can_be_called(scripted: ScriptedServer) -> None:
+    page, choice = scripted.page, scripted.page.get_by_label("Model")
     offering(page)
-    page.goto(static_page)
-    expect(page.get_by_label("Model").locator("option")).to_have_count(3)
-    page.get_by_label("Model").focus()
+    page.goto(scripted.address)
+    expect(choice.locator("option")).to_have_count(3)
+    choice.focus()
     page.keyboard.press("ArrowDown")
     page.reload()
-    expect(page.get_by_label("Model")).to_have_value("openai:gpt-realtime-2.1")
-    page.get_by_role("button", name="Start talking").click()
+    expect(choice).to_have_value("openai:gpt-realtime-2.1")
+    start_talking(page)
     expect(page.get_by_role("status")).to_have_text("Listening")
     (created,) = scripted.of("client_session_create")
     assert created["config"]["model_provider"] == "openai:gpt-realtime-2.1"
     assert created["config"]["voice"] == "marin"
     # What a call began with, it keeps.
-    expect(page.get_by_label("Model")).to_be_disabled()
-    page.get_by_role("button", name="End call").click()
-    expect(page.get_by_label("Model")).to_be_enabled()
-
-
-def test_a_remembered_model_that_cannot_be_called_any_more_is_not_chosen(page: Page, static_page: str) -> None:
-    offering(page)
-    page.goto(static_page)
+    expect(choice).to_be_disabled()
+    end_call(page)
+    expect(choice).to_be_enabled()
+    # One that cannot be called any more is not chosen.
     page.evaluate("localStorage.setItem('realtime.model', 'gemini:flash')")
     page.reload()
-    expect(page.get_by_label("Model")).to_have_value("local")
+    expect(choice).to_have_value("local")
 
 
-def test_a_server_that_offers_nothing_shows_no_choice_and_is_asked_for_nothing(
-    page: Page, static_page: str, scripted: ScriptedServer
-) -> None:
+def test_a_server_that_offers_nothing_shows_no_choice_and_is_asked_for_nothing(scripted: ScriptedServer) -> None:
+    page = scripted.page
     offering(page, {"default": None, "models": []})
-    page.goto(static_page)
+    page.goto(scripted.address)
     expect(page.locator("#model")).to_contain_text("speaks")
     expect(page.get_by_label("Model")).to_be_hidden()
-    page.get_by_role("button", name="Start talking").click()
+    start_talking(page)
     expect(page.get_by_role("status")).to_have_text("Listening")
     (created,) = scripted.of("client_session_create")
     assert "model_provider" not in created["config"]
 
 
-def test_with_one_key_a_reload_and_one_click_give_a_spoken_turn_through_that_provider(
-    page: Page, serve: Serve, until: Until
-) -> None:
+def test_with_one_key_a_reload_and_one_click_give_a_spoken_turn_through_that_provider(page: Page, serve: Serve) -> None:
     provider = serve(f"{APP}:make_greeter", "--token", "sk-4711")
     keys = {"OPENAI_API_KEY": "sk-4711", "OPENAI_BASE_URL": f"{provider.address}/v1"}
     serving = serve(keys=keys)
@@ -113,7 +99,7 @@ def test_with_one_key_a_reload_and_one_click_give_a_spoken_turn_through_that_pro
     expect(page.locator("#hearing")).to_have_text(
         "The service that OPENAI_BASE_URL names hears what you say, and it may cost money."
     )
-    page.get_by_role("button", name="Start talking").click()
+    start_talking(page)
     until(page, "realtime.snapshot().bubbles.some((bubble) => bubble.text === 'Hello, I am Heart.')")
     until(page, "realtime.snapshot().bubbles.some((bubble) => bubble.text === 'Tell me a story.')")
     until(page, "realtime.snapshot().state === 'speaking' && realtime.snapshot().playback?.audible > 12000")
@@ -125,6 +111,5 @@ def test_with_one_key_a_reload_and_one_click_give_a_spoken_turn_through_that_pro
 def test_a_key_that_is_refused_is_told_with_the_variable_to_set(page: Page, serve: Serve) -> None:
     provider = serve("--model", "scripted", "--token", "right")
     serving = serve(keys={"OPENAI_API_KEY": "wrong", "OPENAI_BASE_URL": f"{provider.address}/v1"})
-    page.goto(serving.address)
-    page.get_by_role("button", name="Start talking").click()
+    start_talking(page, serving.address)
     expect(page.get_by_role("alert")).to_contain_text("OpenAI refused the key: set OPENAI_API_KEY to a valid one")

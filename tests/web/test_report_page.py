@@ -1,7 +1,6 @@
 """The report of a run in Chromium: opened from the disk, without a request, a console error or anything that runs."""
 
 import re
-from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -10,35 +9,13 @@ from playwright.sync_api import Page, expect
 from realtime.testing.record import CallRecord, Lane
 from realtime.testing.report import RunOutcome, write_report
 from tests.testing.report_calls import interrupted_call, short_call
+from tests.web.conftest import OpenReport
+from tests.web.pages import box_of
 
-pytestmark = pytest.mark.rotates(1 / 4)
-
-OpenPage = Callable[..., Page]
-OpenReport = Callable[..., Page]
+pytestmark = pytest.mark.night
 
 FAILURE = "AssertionError: the answer to turn 1 was heard after 1,690 ms\n> 0:06.960  Anna: I would like to plan"
 NASTY = '</script><img src="https://far.example/x.png" onerror="document.title=1"><script>document.title = 2</script>'
-
-
-@pytest.fixture
-def open_report(open_page: OpenPage, tmp_path: Path) -> Iterator[OpenReport]:
-    """`open_report(*runs, accepted=None, **context)`: the page of a report, read from its file."""
-    asked: list[str] = []
-    problems: list[str] = []
-
-    def start(*runs: RunOutcome | CallRecord, accepted: Path | None = None, **options: object) -> Page:
-        made = write_report(runs, tmp_path / "report.html", accepted=accepted, title="Voice tests")
-        page = open_page(**options)
-        page.on("request", lambda request: asked.append(request.url))
-        page.on("console", lambda line: problems.append(line.text) if line.type == "error" else None)
-        page.goto(made.as_uri())
-        return page
-
-    yield start
-    # The file itself, and its sound, which is made of what is in the file.
-    assert [url for url in asked if not url.startswith(("file:", "blob:"))] == []
-    assert sum(url.startswith("file:") for url in asked) == 1
-    assert problems == []
 
 
 def zoomed(page: Page) -> float:
@@ -46,28 +23,21 @@ def zoomed(page: Page) -> float:
     return 1_000 * float(page.locator(".inner").evaluate("(inner) => inner.style.getPropertyValue('--scale')"))
 
 
-def test_a_failed_run_is_shown_first_with_the_text_of_its_failure(open_report: OpenReport) -> None:
-    page = open_report(RunOutcome(short_call()), RunOutcome(interrupted_call(), FAILURE))
-
-    expect(page.locator("#about")).to_have_text("2 runs · 1 failed")
-    expect(page.locator("h2")).to_have_text("interrupted failed")
-    expect(page.locator(".failure")).to_have_text(FAILURE)
-    cells = page.locator(".summary tbody tr").nth(1).locator("td")
-    expect(cells.nth(1)).to_contain_text("failedAssertionError: the answer to turn 1")
-    assert cells.all_text_contents()[2:] == ["0:19.9", "3", "1000 ms", "1510 ms", "1"]
-
-
-def test_a_call_of_which_nothing_was_expected_has_neither_passed_nor_failed(open_report: OpenReport) -> None:
-    page = open_report(short_call())
-
+@pytest.mark.parametrize(("scheme", "paper"), [("light", "rgb(246, 245, 241)"), ("dark", "rgb(19, 24, 23)")])
+def test_a_call_of_which_nothing_was_expected_has_neither_passed_nor_failed_in_the_colours_of_its_reader(
+    scheme: str, paper: str, open_report: OpenReport
+) -> None:
+    page = open_report(short_call(), color_scheme=scheme)
     expect(page.locator("#about")).to_have_text("1 run")
     expect(page.locator(".pill")).to_have_count(0)
+    expect(page.locator("body")).to_have_css("background-color", paper)
 
 
-def test_marks_stand_between_the_turns(open_report: OpenReport) -> None:
-    page = open_report(interrupted_call())
-
+def test_marks_stand_between_the_turns_and_tools_lead_to_what_they_returned(open_report: OpenReport) -> None:
+    page = open_report(interrupted_call(), viewport={"width": 390, "height": 800})
     rows = page.locator(".turns > li")
+    expect(rows).to_have_count(7)
+    assert page.evaluate("document.documentElement.scrollWidth") <= 390, "it fits a phone"
     assert [text.partition(".")[2][1:] for text in rows.all_text_contents() if "·" in text] == [
         "flushed · Robert · a2",
         "left · Robert",
@@ -75,11 +45,14 @@ def test_marks_stand_between_the_turns(open_report: OpenReport) -> None:
     ]
     rows.nth(2).get_by_role("button").click()
     expect(page.locator(".readout")).to_have_text(re.compile("^0:10"))
+    page.locator(".tools .tool").click()
+    expect(page.locator("details.use")).to_have_attribute("open", "")
+    expect(page.locator("details.use pre").nth(1)).to_have_text("found")
+    expect(page.locator("details.use summary")).to_be_focused()
 
 
 def test_each_answer_shows_what_it_was_waited_for_and_the_call_shows_all_of_them(open_report: OpenReport) -> None:
     page = open_report(interrupted_call())
-
     line = page.get_by_role("region", name="How long the answers were waited for")
     expect(line.locator("figcaption")).to_have_text(
         "3 answers, half of them within 1000 ms, the longest wait 1510 ms, in turn 1."
@@ -94,98 +67,31 @@ def test_each_answer_shows_what_it_was_waited_for_and_the_call_shows_all_of_them
     ]
 
 
-def test_another_run_is_chosen_in_the_table(open_report: OpenReport) -> None:
-    page = open_report(RunOutcome(interrupted_call()), RunOutcome(short_call()))
-
-    page.get_by_role("link", name="short").press("Enter")
-
-    expect(page.locator("h2")).to_have_text("short passed")
-    expect(page.locator(".caption")).to_have_count(2)
-    assert page.url.endswith("#run-2")
-
-
-def test_captions_stand_below_the_speech_with_unplayed_words_struck_through(open_report: OpenReport) -> None:
-    page = open_report(interrupted_call())
-
-    anna = page.locator(".lane.agent .caption")
-    expect(anna).to_have_count(4)
-    expect(anna.nth(1).locator("del")).to_have_text(
-        "mountains, and I need to know how cold it gets at night in the first week of October."
-    )
-    voice = page.locator(".lane.human .voice").first.bounding_box()
-    caption = page.locator(".lane.human .caption").first.bounding_box()
-    assert voice is not None
-    assert caption is not None
-    assert abs(voice["x"] - caption["x"]) < 1
-    assert caption["y"] > voice["y"]
-
-
-def test_a_click_on_a_frame_shows_it_and_marks_its_time(open_report: OpenReport) -> None:
-    page = open_report(interrupted_call())
-
-    page.get_by_label("Find in frames").fill("lookup_guest")
-    rows = page.get_by_role("listbox").get_by_role("option")
-    rows.first.click()
-
-    shown = page.locator("#frame-json")
-    expect(shown).to_contain_text("client, sent by the server, Robert")
-    expect(shown).to_contain_text('"name": "lookup_guest"')
-    expect(page.locator(".readout")).to_have_text(rows.first.locator(".at").text_content() or "")
-
-
-def test_frames_are_chosen_by_keys_and_only_those_in_sight_are_in_the_page(open_report: OpenReport) -> None:
-    page = open_report(interrupted_call())
-    frames = page.get_by_role("listbox", name="Frames on the wire")
-
-    frames.press("End")
-
-    last = page.locator('[role="option"][aria-selected="true"]')
-    expect(last).to_contain_text("server_session_ended")
-    assert frames.get_attribute("aria-activedescendant") == last.get_attribute("id")
-    assert frames.get_by_role("option").count() < 50
-    frames.press("Home")
-    expect(page.locator("#frame-json")).to_contain_text("server_session_created")
-
-
 def test_the_timeline_zooms_by_buttons_keys_and_wheel_around_the_pointer(open_report: OpenReport) -> None:
     page = open_report(interrupted_call())
     lanes = page.locator(".scroller")
     whole = zoomed(page)
-
     page.get_by_role("button", name="Zoom in").click()
     assert zoomed(page) == pytest.approx(2 * whole)
     lanes.press("+")
     assert zoomed(page) == pytest.approx(4 * whole)
     lanes.press("0")
     assert zoomed(page) == pytest.approx(whole)
-
-    caption = page.locator(".lane.human .caption").first
-    before = caption.bounding_box()
-    assert before is not None
+    before = box_of(page.locator(".lane.human .caption").first)
     page.mouse.move(before["x"], before["y"])
     page.keyboard.down("Control")
     page.mouse.wheel(0, -400)
     page.keyboard.up("Control")
     page.wait_for_function(f"1000 * document.querySelector('.inner').style.getPropertyValue('--scale') > {2 * whole}")
-    after = caption.bounding_box()
-    assert after is not None
-    assert after["x"] == pytest.approx(before["x"], abs=3)
+    assert box_of(page.locator(".lane.human .caption").first)["x"] == pytest.approx(before["x"], abs=3)
 
 
-def test_the_time_under_the_pointer_is_told(open_report: OpenReport) -> None:
+def test_the_time_under_the_pointer_is_told_waveforms_are_drawn_and_the_sound_plays(open_report: OpenReport) -> None:
     page = open_report(short_call())
-    box = page.locator(".scroller").bounding_box()
-    assert box is not None
-
+    box = box_of(page.locator(".scroller").first)
     page.mouse.move(box["x"] + 100, box["y"] + 40)
-
     expect(page.locator(".readout")).to_have_text(f"0:0{100 / zoomed(page):.3f}")
-
-
-def test_waveforms_are_drawn_where_there_was_sound(open_report: OpenReport) -> None:
-    page = open_report(short_call())
     page.wait_for_function("document.querySelector('.wave').width > 300")
-
     painted = page.locator(".lane.human .wave").evaluate(
         """(canvas) => {
           const { width, height } = canvas;
@@ -193,35 +99,16 @@ def test_waveforms_are_drawn_where_there_was_sound(open_report: OpenReport) -> N
           return [column(Math.round(width * 0.2)), column(Math.round(width * 0.8))];
         }"""
     )
-
     assert painted[0] > 3 * painted[1] > 0
-
-
-def test_the_sound_of_a_call_plays(open_report: OpenReport) -> None:
-    page = open_report(short_call())
-
     page.get_by_role("button", name="Play").click()
-
     expect(page.get_by_role("button", name="Pause")).to_be_visible()
     expect(page.locator(".head")).to_be_visible()
     expect(page.locator(".readout")).not_to_have_text("0:00.000")
 
 
-def test_a_tool_call_leads_from_the_timeline_to_what_it_returned(open_report: OpenReport) -> None:
-    page = open_report(interrupted_call())
-
-    page.locator(".tools .tool").click()
-
-    expect(page.locator("details.use")).to_have_attribute("open", "")
-    expect(page.locator("details.use pre").nth(1)).to_have_text("found")
-    expect(page.locator("details.use summary")).to_be_focused()
-
-
 def test_changes_since_the_accepted_report_are_shown(open_report: OpenReport, tmp_path: Path) -> None:
     write_report([interrupted_call(greeting="Good morning, I am Rupert.")], tmp_path / "accepted.html")
-
     page = open_report(interrupted_call(slower_ms=180), accepted=tmp_path / "accepted.json")
-
     changed = page.locator(".changed")
     expect(changed.locator("del", has_text="Rupert.")).to_be_visible()
     expect(changed.locator("ins", has_text="Robert.")).to_be_visible()
@@ -231,7 +118,6 @@ def test_changes_since_the_accepted_report_are_shown(open_report: OpenReport, tm
 
 def test_what_people_said_is_text_whatever_it_is(open_report: OpenReport) -> None:
     page = open_report(RunOutcome(short_call(NASTY, question=NASTY), NASTY))
-
     expect(page.locator(".lane.human .caption")).to_have_text(NASTY)
     expect(page.locator(".failure")).to_have_text(NASTY)
     assert page.locator("img").count() == 0
@@ -240,7 +126,6 @@ def test_what_people_said_is_text_whatever_it_is(open_report: OpenReport) -> Non
 
 def test_a_reader_without_scripts_gets_the_calls_as_text(open_report: OpenReport) -> None:
     page = open_report(RunOutcome(interrupted_call(), FAILURE), java_script_enabled=False)
-
     text = page.locator("noscript pre")
     expect(text).to_contain_text("I would like to plan a trip")
     expect(text).to_contain_text(FAILURE.splitlines()[0])
@@ -250,25 +135,9 @@ def test_an_hour_with_many_speakers_opens_and_moves(open_report: OpenReport) -> 
     hour = bytes(8_000 * 2 * 3_600)
     lanes = tuple(Lane(name, "human", 8_000, hour) for name in ("Ann", "Bob", "Carl", "Dora"))
     call = interrupted_call("hour")
-
     page = open_report(CallRecord(name="hour", entries=call.entries, items=call.items, lanes=lanes))
-
     expect(page.locator(".lane")).to_have_count(6)
     expect(page.get_by_role("button", name="Play")).to_be_hidden()
     expect(page.get_by_text("The sound is left out: it is too long for one page.")).to_be_visible()
     page.locator(".scroller").press("0")
     assert page.locator(".inner").evaluate("(inner) => inner.offsetWidth") <= 1_400
-
-
-@pytest.mark.parametrize(("scheme", "paper"), [("light", "rgb(246, 245, 241)"), ("dark", "rgb(19, 24, 23)")])
-def test_the_page_is_light_or_dark_as_the_reader_likes(scheme: str, paper: str, open_report: OpenReport) -> None:
-    page = open_report(short_call(), color_scheme=scheme)
-
-    expect(page.locator("body")).to_have_css("background-color", paper)
-
-
-def test_the_page_fits_a_phone(open_report: OpenReport) -> None:
-    page = open_report(interrupted_call(), viewport={"width": 390, "height": 800})
-
-    expect(page.locator(".turns > li")).to_have_count(7)
-    assert page.evaluate("document.documentElement.scrollWidth") <= 390

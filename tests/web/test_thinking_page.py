@@ -24,18 +24,16 @@ from tests.agent.thinking import call, react, remembered, say
 from tests.model.providers import DASHSCOPE, GEMINI, OPENAI, Fake
 from tests.server.harness import settled
 from tests.web.acoustics import VOICE_HZ, Acoustics
-from tests.web.callers import Json, ask
-from tests.web.conftest import ROOT
-from tests.web.rooms import SILENT, RoomServing, said, talk
-from tests.web.rooms import say as enter
+from tests.web.callers import ask
+from tests.web.conftest import ROOT, OpenPage
+from tests.web.pages import HANG_S, HEARING, Json, end_call, start_talking, until, write
+from tests.web.rooms import SILENT, RoomServing, heard_ms, said, words
 
-Until = Callable[[Page, str], None]
-Open = Callable[..., Page]
 Provider = tuple[Fake, Json]
 Serve = Callable[..., "Serving"]
 Record = list[tuple[Any, ...]]
 
-pytestmark = pytest.mark.rotates(1 / 4)
+pytestmark = pytest.mark.night
 
 QUESTION, STOP, STOPPED = "Where is order seven?", "Stop, please.", "All right."
 ANSWER = (
@@ -100,7 +98,7 @@ class Serving(RoomServing):
         super().__init__(lambda: ChatRoom([friday], floor=broadcast, name="demo"), {})
 
     def run(self, work: Coroutine[Any, Any, Any]) -> Any:
-        return asyncio.run_coroutine_threadsafe(work, self._loop).result(60)
+        return asyncio.run_coroutine_threadsafe(work, self._loop).result(HANG_S)
 
     def _app(self) -> FastAPI:
         settings = ServerSettings(drain_s=0, store="memory:")
@@ -159,18 +157,26 @@ def remembered_tools(serving: Serving) -> Record:
     return [content(block) for block in blocks if block["type"] != "text"]
 
 
-def test_spoken_to_as_the_embedded_voice(page: Page, serve_friday: Serve, until: Until) -> None:
+def assert_told(page: Page, serving: Serving, user: str, interrupted: Record) -> None:
+    """The call ends after the user's stop; its only answer is stored as played, and Friday knows his tools."""
+    until(page, DONE)
+    end_call(page)
+    assert stored(serving, user) == conversation(interrupted)
+    assert remembered_tools(serving) == FRIDAYS_TOOLS
+
+
+def test_spoken_to_as_the_embedded_voice(page: Page, serve_friday: Serve) -> None:
     """Question and interruption come from the microphone."""
     acoustics, serving = Acoustics(page), serve_friday()
     users = open_call(page, serving)
-    page.get_by_role("button", name="Start talking").click()
-    until(page, "realtime.snapshot().state === 'listening' && realtime.snapshot().microphoneSamples > 0")
+    start_talking(page)
+    until(page, HEARING)
     acoustics.say(ROOT / "fixtures/audio/hello_anna.wav")
     until(page, HEARD_IN_PART)
     acoustics.say(SPOKEN_STOP)
     until(page, DONE)
     expect(page.locator(".bubble.tool .words")).to_contain_text(["on its way", "has order 7"])
-    page.get_by_role("button", name="End call").click()
+    end_call(page)
     greeting, stop = page.locator(".bubble.user .words").all_text_contents()
     assert "Anna" in greeting
     assert "stop" in stop.lower()
@@ -215,31 +221,28 @@ async def answers(fake: Fake, session: Any, given: str, asks: str, answer: str, 
 
 
 @each_provider
-def test_as_a_delegate(provider: Provider, open_page: Open, serve_friday: Serve, until: Until) -> None:
+def test_as_a_delegate(provider: Provider, open_page: OpenPage, serve_friday: Serve) -> None:
     fake, options = provider
     serving, page = serve_friday(fake, **options), open_page()
     users = open_call(page, serving)
-    enter(page, QUESTION)
+    write(page, QUESTION)
     session = serving.run(asked(fake, serving.service))
     serving.run(answers(fake, session, ANSWER, fake.asks_after_result, ANSWER, 14))
     expect(page.locator(".bubble.tool .words")).to_contain_text(f"→ {ANSWER}")
     until(page, HEARD_IN_PART)
-    enter(page, STOP)
+    write(page, STOP)
     serving.run(answers(fake, session, STOP, fake.asks, STOPPED, 1))
-    until(page, DONE)
-    page.get_by_role("button", name="End call").click()
-    assert stored(serving, users[0]) == conversation([*OFFICES_TOOL, PLAYED])
-    assert remembered_tools(serving) == FRIDAYS_TOOLS
+    assert_told(page, serving, users[0], [*OFFICES_TOOL, PLAYED])
 
 
 @each_provider
-def test_spoken_to_as_a_delegate(provider: Provider, page: Page, serve_friday: Serve, until: Until) -> None:
+def test_spoken_to_as_a_delegate(provider: Provider, page: Page, serve_friday: Serve) -> None:
     """Question and interruption come from the microphone; the service says what it hears."""
     fake, options = provider
     acoustics, serving = Acoustics(page), serve_friday(fake, **options)
     users = open_call(page, serving)
-    page.get_by_role("button", name="Start talking").click()
-    until(page, "realtime.snapshot().state === 'listening' && realtime.snapshot().microphoneSamples > 0")
+    start_talking(page)
+    until(page, HEARING)
     session = serving.run(serving.service.session())
     start_ms = audio_ms(fake, session)
     acoustics.say(SPOKEN)
@@ -251,72 +254,55 @@ def test_spoken_to_as_a_delegate(provider: Provider, page: Page, serve_friday: S
     acoustics.say(SPOKEN_STOP)
     serving.run(hears(fake, session, start_ms, SPOKEN_STOP, STOP))
     serving.run(fake.speak(session, STOPPED, b"\x01\x02" * 24_000))
-    until(page, DONE)
-    page.get_by_role("button", name="End call").click()
-    assert stored(serving, users[0]) == conversation([*OFFICES_TOOL, PLAYED])
-    assert remembered_tools(serving) == FRIDAYS_TOOLS
+    assert_told(page, serving, users[0], [*OFFICES_TOOL, PLAYED])
 
 
 @each_provider
-def test_interrupted_while_its_tools_run(
-    provider: Provider, open_page: Open, serve_friday: Serve, until: Until
-) -> None:
+def test_interrupted_while_its_tools_run(provider: Provider, open_page: OpenPage, serve_friday: Serve) -> None:
     slow = react([call("find_nothing", number=7)], say(ANSWER), toolkit=Toolkit([find_nothing]))
     fake, options = provider
     serving, page = serve_friday(fake, slow, **options), open_page()
     users = open_call(page, serving)
-    enter(page, QUESTION)
+    write(page, QUESTION)
     session = serving.run(asked(fake, serving.service))
     until(page, "realtime.snapshot().events.includes('agent_tool_progress')")
-    enter(page, STOP)
+    write(page, STOP)
     expect(page.locator(".bubble.tool .words")).to_contain_text("→ interrupted by the user")
     serving.run(answers(fake, session, STOP, fake.asks, STOPPED, 1))
     until(page, DONE)
-    page.get_by_role("button", name="End call").click()
+    end_call(page)
     assert stored(serving, users[0]) == conversation(
         [OFFICES_TOOL[0], ("tool_result", OFFICE, "interrupted", "interrupted by the user")]
     )
     assert [(block[1], block[2]) for block in remembered_tools(serving)[1:]] == [("find_nothing", "interrupted")]
 
 
-def test_a_model_without_tools_is_told_of_none_and_the_page_says_so(open_page: Open, serve_friday: Serve) -> None:
+def test_a_model_without_tools_is_told_of_none_and_the_page_says_so(open_page: OpenPage, serve_friday: Serve) -> None:
     serving, page = serve_friday(DASHSCOPE), open_page()
     open_call(page, serving)
-    enter(page, QUESTION)
+    write(page, QUESTION)
     expect(page.locator(".notice")).to_contain_text("cannot use tools: the agent goes on without them")
     provider = serving.run(serving.service.session())
     serving.run(provider.until("response.create"))
     assert not any(frame["session"].get("tools") for frame in provider.sent("session.update"))
 
 
-def test_a_participant_of_a_room(open_page: Open, serve_friday: Serve, until: Until) -> None:
-    serving, page = serve_friday(), open_page()
-    page.goto(serving.url("Ann"))
-    until(page, "realtime.snapshot().state === 'open' && realtime.snapshot().people.length === 2")
-    enter(page, QUESTION)
-    until(page, f"{HEARD_IN_PART} && realtime.snapshot().sounding !== null")
-    enter(page, STOP)
-    until(page, said(STOPPED))
-    until(page, SILENT)
-    page.get_by_role("button", name="Leave").click()
-    assert stored(serving, "Ann") == conversation([*FRIDAYS_TOOLS, PLAYED])
-    assert remembered_tools(serving) == FRIDAYS_TOOLS
-
-
-def test_spoken_to_in_a_room(page: Page, serve_friday: Serve, until: Until) -> None:
-    """Question and interruption come from the microphone; the voice that listens for Friday writes them down."""
+@pytest.mark.parametrize("spoken", [False, True], ids=["typed", "spoken"])
+def test_a_participant_of_a_room(page: Page, serve_friday: Serve, spoken: bool) -> None:
+    """Spoken to, the voice that listens for Friday writes down question and interruption."""
     acoustics, serving = Acoustics(page), serve_friday()
     page.goto(serving.url("Ann"))
     until(page, "realtime.snapshot().state === 'open' && realtime.snapshot().people.length === 2")
     until(page, "realtime.snapshot().microphone")
-    acoustics.say(SPOKEN)
-    until(page, f"{HEARD_IN_PART} && realtime.snapshot().sounding !== null")
-    acoustics.say(SPOKEN_STOP)
-    until(page, said(STOPPED))
+    for sentence, recording, then in ((QUESTION, SPOKEN, heard_ms(2_500)), (STOP, SPOKEN_STOP, said(STOPPED))):
+        if spoken:
+            acoustics.say(recording)
+        else:
+            write(page, sentence)
+        until(page, then)
     until(page, SILENT)
     page.get_by_role("button", name="Leave").click()
-    (question, stop) = (text for who, text, _, _ in talk(page) if who == "Ann")
-    assert "time" in question
-    assert "stop" in stop.lower()
+    question, stop = (text for who, text in words(page) if who == "Ann")
+    assert ("time" in question and "stop" in stop.lower()) if spoken else (question, stop) == (QUESTION, STOP)
     assert stored(serving, "Ann") == conversation([*FRIDAYS_TOOLS, PLAYED], question, stop)
     assert remembered_tools(serving) == FRIDAYS_TOOLS

