@@ -99,7 +99,7 @@ async def test_the_code_of_the_guide_runs_and_its_agents_talk(
     assert "We are closed then." in capsys.readouterr().out
 
     engine = SpeechEngine(lambda progress: stand_in_parts())
-    monkeypatch.setattr(local_model, "shared_engine", lambda whisper_dir: engine)
+    monkeypatch.setattr(local_model, "engine_of_loop", lambda whisper_dir: engine)
     await run(printed(TALKING), guide)
     endpoint.asked.clear()
     endpoint.will(*OPENAI.frames(Script(calls=(ORDER,))))

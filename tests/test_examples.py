@@ -335,7 +335,7 @@ async def test_a_call_is_followed_over_http(capsys: pytest.CaptureFixture[str]) 
 async def test_a_thinking_agent_is_spoken_to(monkeypatch: pytest.MonkeyPatch) -> None:
     """The chat endpoint is scripted; recognition and voice are stand-ins."""
     engine = SpeechEngine(lambda progress: stand_in_parts())
-    monkeypatch.setattr(local_model, "shared_engine", lambda whisper_dir: engine)
+    monkeypatch.setattr(local_model, "engine_of_loop", lambda whisper_dir: engine)
     module, models = load("react_by_voice"), []
 
     def make_model(*args: Any, **options: Any) -> OpenAIChatModel:

@@ -30,7 +30,7 @@ NAME = "local:ollama/llama3.2"
 @pytest.fixture
 def engine(monkeypatch: pytest.MonkeyPatch) -> Iterator[SpeechEngine]:
     made = SpeechEngine(lambda progress: stand_in_parts())
-    monkeypatch.setattr(local_model, "shared_engine", lambda whisper_dir: made)
+    monkeypatch.setattr(local_model, "engine_of_loop", lambda whisper_dir: made)
     yield made
     made.close()
 

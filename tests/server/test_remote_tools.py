@@ -102,7 +102,7 @@ async def hears_the_opening_hours(client: Client) -> None:
 def keyless(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """The embedded model of `realtime serve` with stand-ins for ears and voice."""
     engine = SpeechEngine(lambda progress: stand_in_parts())
-    monkeypatch.setattr(local_model, "shared_engine", lambda whisper_dir: engine)
+    monkeypatch.setattr(local_model, "engine_of_loop", lambda whisper_dir: engine)
     yield
     engine.close()
 

@@ -252,7 +252,7 @@ async def test_the_short_example_gives_each_agent_a_model_of_its_own(
     endpoint: ChatEndpoint, engine: SpeechEngine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("OLLAMA_OPENAI_URL", endpoint.base_url)
-    monkeypatch.setattr(local_model, "shared_engine", lambda whisper_dir: engine)
+    monkeypatch.setattr(local_model, "engine_of_loop", lambda whisper_dir: engine)
     make_agent = load_make_agent(f"{EXAMPLE}:make_agent")
     assert len(EXAMPLE.read_text(encoding="utf-8").splitlines()) <= 30, "it is short"
     for user, name, model in (("ann", "Robin", "qwen3:4b"), ("desk", "Mila", "llama3.2")):
