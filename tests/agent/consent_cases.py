@@ -193,3 +193,4 @@ def is_so(claim: Callable[[Scene], bool]) -> Step:
 
 asking, heard, heard_again = state("asking"), state("heard"), state("heard", 2)
 not_booked = is_so(lambda scene: not scene.table.booked)
+loses_the_line = do(lambda scene: scene.anna.session.detach(scene.anna.listener))

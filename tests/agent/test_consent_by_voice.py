@@ -41,6 +41,7 @@ from tests.agent.consent_cases import (
     in_call,
     in_room,
     is_so,
+    loses_the_line,
     not_booked,
     orders,
     pause,
@@ -156,6 +157,7 @@ IN_CALLS_AND_ROOMS = {
         booked=[FOUR],
         receipts=[{"answered_by": "card"}],
         states="asking asking answered",
+        errors=[],
         tool={"consent": "voice"},
         options={"reports": True},
     ),
@@ -182,7 +184,6 @@ MAY_COME_BACK = {"grace_s": 30, "listener": {"resumes_with": NativeDialect()}}
 AGREED = {"answer": "yes", "answered_by": "voice", "done": "success"}
 WITHDRAWN = {"answered_by": "interrupted", "done": "interrupted"}
 TIMED_OUT = {"answer": "silence", "answered_by": "timeout", "done": "denied"}
-loses_the_line = do(lambda scene: scene.anna.session.detach(scene.anna.listener))
 comes_back = do(lambda scene: scene.anna.come_back())
 
 IN_CALLS = {
