@@ -21,6 +21,8 @@ from tests.agent.consent_cases import (
     Case,
     Place,
     Scene,
+    agreed,
+    case,
     differences,
     do,
     heard,
@@ -66,31 +68,25 @@ def user_said(scene: Scene) -> list[str]:
 CASES: dict[str, tuple[Place, Case]] = {
     "a tool of the agent behind the voice asks aloud and the agent goes on": (
         behind_the_voice,
-        Case(
-            steps=[
-                *(orders, heard, not_booked, says("Yes.", 0.5), said("It is booked.")),
-                is_so(lambda scene: user_said(scene) == [BOOK, "Yes."]),
-            ],
-            booked=[FOUR],
-            receipts=[{"answer": "yes", "done": "success"}],
+        agreed(
+            *(orders, heard, not_booked, says("Yes.", 0.5), said("It is booked.")),
+            is_so(lambda scene: user_said(scene) == [BOOK, "Yes."]),
             said=[QUESTION, "It is booked."],
             options={"answers": ["It is booked."]},
         ),
     ),
     "it answers something else beside its call": (
         behind_the_voice,
-        Case(
-            steps=[orders, heard, says(HOW_MUCH, 0.5), heard_again, says("Yes.", 0.5), said("It is booked.")],
-            booked=[FOUR],
-            receipts=[{"answer": "yes", "done": "success"}],
+        agreed(
+            *(orders, heard, says(HOW_MUCH, 0.5), heard_again, says("Yes.", 0.5), said("It is booked.")),
             said=[QUESTION, "Forty euros.", QUESTION, "It is booked."],
             options={"answers": ["Forty euros.", "It is booked."]},
         ),
     ),
     "it learns of a refusal": (
         behind_the_voice,
-        Case(
-            steps=[orders, heard, says("No.", 0.5), said("Then not.")],
+        case(
+            *(orders, heard, says("No.", 0.5), said("Then not.")),
             receipts=[{"answer": "no", "done": "denied"}],
             said=[QUESTION, "Then not."],
             options={"answers": ["Then not."]},
@@ -98,35 +94,27 @@ CASES: dict[str, tuple[Place, Case]] = {
     ),
     "a tool of a delegate asks aloud within its call": (
         by_a_delegate,
-        Case(
-            steps=[
-                *(orders, heard, says("Yes, but only three.", 0.5), heard_again, says("Yes.", 0.5)),
-                said("Result: Booked by the office.."),
-            ],
+        agreed(
+            *(orders, heard, says("Yes, but only three.", 0.5), heard_again, says("Yes.", 0.5)),
+            said("Result: Booked by the office.."),
             booked=[THREE],
-            receipts=[{"answer": "yes", "done": "success"}],
             said=[QUESTION, ONLY_THREE, "Result: Booked by the office.."],
         ),
     ),
     "always accepts the first suggested rule": (
         in_call,
-        Case(
-            steps=[
-                *(orders, heard, says("Yes, always.", 0.5), receipt(), pause(3)),
-                is_so(lambda scene: accepted(scene) == [("book_table", "allow")]),
-                *(orders, until(lambda scene: len(scene.table.booked) == 2)),
-            ],
+        agreed(
+            *(orders, heard, says("Yes, always.", 0.5), receipt(), pause(3)),
+            *(is_so(lambda scene: accepted(scene) == [("book_table", "allow")]), orders),
+            until(lambda scene: len(scene.table.booked) == 2),
             booked=[FOUR, FOUR],
-            receipts=[{"answer": "yes"}],
         ),
     ),
     "a rule that denies the changed call wins": (
         in_call,
-        Case(
-            steps=[
-                do(lambda scene: scene.table.tools.permissions.add_rule(NOT_THREE)),
-                *(orders, heard, says("Yes, but only three.", 0.5), receipt()),
-            ],
+        case(
+            *(do(lambda scene: scene.table.tools.permissions.add_rule(NOT_THREE)), orders, heard),
+            *(says("Yes, but only three.", 0.5), receipt()),
             receipts=[{"answer": "change", "answered_by": "rule", "done": "denied"}],
         ),
     ),

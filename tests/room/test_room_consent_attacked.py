@@ -24,6 +24,8 @@ from tests.agent.consent_cases import (
     DONE,
     FOUR,
     Case,
+    agreed,
+    case,
     differences,
     do,
     heard,
@@ -61,49 +63,33 @@ def only_to_book_or_none_at_all(state: FloorState) -> str | None:
 
 
 CASES = {
-    "a yes after another human has spoken is to them until the question was heard again": Case(
-        steps=[
-            *(orders, heard, says(HOW_MUCH, who="Ben"), says("Yes.", 1.2), pause(1.5), not_booked),
-            *(heard_again, says("Yes.", 1), receipt()),
-        ],
-        booked=[FOUR],
-        receipts=[{"answer": "yes"}],
+    "a yes after another human has spoken is to them until the question was heard again": agreed(
+        *(orders, heard, says(HOW_MUCH, who="Ben"), says("Yes.", 1.2), pause(1.5), not_booked, heard_again),
+        *(says("Yes.", 1), receipt()),
         ignored=["?"],
         tool=BY_VOICE,
         options={"policy": only_to_book},
     ),
-    "a typed line of another human has the question heard again": Case(
-        steps=[orders, heard, types("Anna, do you want coffee?", "Ben"), types("Yes."), heard_again],
+    "a typed line of another human has the question heard again": case(
+        *(orders, heard, types("Anna, do you want coffee?", "Ben"), types("Yes."), heard_again),
         ignored=["?"],
         tool=BY_VOICE,
         options={"policy": only_to_book},
     ),
-    "a human whose line stalls in mid-turn keeps nobody from consenting": Case(
-        steps=[
-            *(orders, heard, do(lambda scene: scene.people["Ben"].begins("I see.", 2_000)), pause(1)),
-            *(do(lambda scene: scene.people["Ben"].recording.cancel()), pause(4), says("Yes."), receipt()),
-        ],
-        booked=[FOUR],
-        receipts=[{"answer": "yes"}],
+    "a human whose line stalls in mid-turn keeps nobody from consenting": agreed(
+        *(orders, heard, do(lambda scene: scene.people["Ben"].begins("I see.", 2_000)), pause(1)),
+        *(do(lambda scene: scene.people["Ben"].recording.cancel()), pause(4), says("Yes."), receipt()),
         tool=BY_VOICE,
     ),
-    "what a muted human says is no answer": Case(
-        steps=[
-            *(orders, heard, do(lambda scene: scene.told.room.mute(scene.anna.participant.id)), says("Yes."), pause(1)),
-            *(do(lambda scene: scene.told.room.mute(scene.anna.participant.id, False)), pause(2), not_booked),
-            *(says("Yes."), receipt()),
-        ],
-        booked=[FOUR],
-        receipts=[{"answer": "yes"}],
+    "what a muted human says is no answer": agreed(
+        *(orders, heard, do(lambda scene: scene.told.room.mute(scene.anna.participant.id)), says("Yes.")),
+        *(pause(1), do(lambda scene: scene.told.room.mute(scene.anna.participant.id, False)), pause(2)),
+        *(not_booked, says("Yes."), receipt()),
         tool=BY_VOICE,
     ),
-    "a policy that fails keeps no question from being asked and answered": Case(
-        steps=[
-            *(orders, heard, says(HOW_MUCH, who="Ben"), heard_again, says(HOW_MUCH), state("heard", 3)),
-            *(says("Yes."), said(DONE)),
-        ],
-        booked=[FOUR],
-        receipts=[{"answer": "yes"}],
+    "a policy that fails keeps no question from being asked and answered": agreed(
+        *(orders, heard, says(HOW_MUCH, who="Ben"), heard_again, says(HOW_MUCH), state("heard", 3)),
+        *(says("Yes."), said(DONE)),
         tool=BY_VOICE,
         options={"policy": only_to_book_or_none_at_all},
     ),

@@ -17,8 +17,10 @@ from tests.agent.consent_cases import (
     Case,
     Scene,
     Step,
+    agreed,
     asking,
     card,
+    case,
     differences,
     do,
     heard,
@@ -36,6 +38,7 @@ from tests.agent.consent_cases import (
     state,
     types,
     until,
+    withdrawn,
 )
 from tests.agent.thinking import call, react, say
 from tests.room.asked_room import FINCH, ROBIN, WREN, asked_room, embedded, restaurant
@@ -65,141 +68,94 @@ async def orders_until_it_is_asked(scene: Scene) -> None:
 
 
 CASES = {
-    "the talk holds the answer and not the question": Case(
-        steps=[
-            *(orders, heard, says("Yes."), said(DONE), pause(3)),
-            is_so(lambda scene: scene.told.talk() == [("Anna", ROBIN), ("Anna", "Yes."), ("Robin", DONE)]),
-        ],
-        booked=[FOUR],
-        receipts=[AGREED],
+    "the talk holds the answer and not the question": agreed(
+        *(orders, heard, says("Yes."), said(DONE), pause(3)),
+        is_so(lambda scene: scene.told.talk() == [("Anna", ROBIN), ("Anna", "Yes."), ("Robin", DONE)]),
         tool=BY_VOICE,
     ),
-    "another human's yes consents to nothing and withdraws nothing": Case(
-        steps=[
-            *(orders, heard, says("Yes.", who="Ben"), ignored(), pause(3), only_asked, not_booked, heard_again),
-            *(says("Yes."), receipt(), is_so(lambda scene: ("Ben", "Yes.") in scene.told.talk())),
-        ],
-        booked=[FOUR],
-        receipts=[AGREED],
+    "another human's yes consents to nothing and withdraws nothing": agreed(
+        *(orders, heard, says("Yes.", who="Ben"), ignored(), pause(3), only_asked, not_booked, heard_again),
+        *(says("Yes."), receipt(), is_so(lambda scene: ("Ben", "Yes.") in scene.told.talk())),
         ignored=["other_person"],
     ),
-    "another human who speaks into the question cuts it and it is asked again": Case(
-        steps=[
-            *(orders, asking, says(FINCH, 0.1, who="Ben"), heard),
-            is_so(lambda scene: scene.told.said[1:] == [f"Finch: You said {FINCH}", QUESTION]),
-            *(says("Yes."), receipt()),
-        ],
-        booked=[FOUR],
-        receipts=[AGREED],
+    "another human who speaks into the question cuts it and it is asked again": agreed(
+        *(orders, asking, says(FINCH, 0.1, who="Ben"), heard),
+        *(is_so(lambda scene: scene.told.said[1:] == [f"Finch: You said {FINCH}", QUESTION]), says("Yes.")),
+        receipt(),
         states="asking repeated heard answered",
     ),
-    "with consent by voice a yes on the card is refused and a no counts": Case(
-        steps=[
-            *(orders, heard, card(), card(who="Ben"), pause(0.2), only_asked, not_booked),
-            is_so(lambda scene: scene.people["Ben"].errors() == ["not_yours_to_answer"]),
-            *(card(False), said("Result: the user refused.")),
-        ],
+    "with consent by voice a yes on the card is refused and a no counts": case(
+        *(orders, heard, card(), card(who="Ben"), pause(0.2), only_asked, not_booked),
+        *(is_so(lambda scene: scene.people["Ben"].errors() == ["not_yours_to_answer"]), card(False)),
+        said("Result: the user refused."),
         receipts=[{"answered_by": "card", "answer": "no"}],
         errors=["asked_by_voice"],
         tool=BY_VOICE,
     ),
-    "a card that answers while another agent speaks is told of afterwards": Case(
-        steps=[
-            *(orders, heard, says(FINCH, who="Ben"), until(lambda scene: scene.told.said[-1].startswith("Finch: "))),
-            *(card(), said(DONE)),
-        ],
-        booked=[FOUR],
-        receipts=[{"answered_by": "card", "done": "success"}],
+    "a card that answers while another agent speaks is told of afterwards": agreed(
+        *(orders, heard, says(FINCH, who="Ben")),
+        *(until(lambda scene: scene.told.said[-1].startswith("Finch: ")), card(), said(DONE)),
+        by="card",
     ),
-    "a typed yes answers a question that was heard": Case(
-        steps=[orders, heard, types("Yes.", "Ben"), heard_again, not_booked, types("Yes."), said(DONE)],
-        booked=[FOUR],
-        receipts=[{"answer": "yes", "answered_by": "text"}],
+    "a typed yes answers a question that was heard": agreed(
+        *(orders, heard, types("Yes.", "Ben"), heard_again, not_booked, types("Yes."), said(DONE)),
+        by="text",
         ignored=["other_person"],
     ),
-    "when the asked human leaves the call is refused": Case(
-        steps=[orders, heard, leaves, said(HAS_LEFT), says("Yes.", who="Ben"), pause(3)],
-        receipts=[{"done": "denied"}],
+    "when the asked human leaves the call is refused": case(
+        *(orders, heard, leaves, said(HAS_LEFT), says("Yes.", who="Ben"), pause(3)), receipts=[{"done": "denied"}]
     ),
-    "who is away is asked again when back and the others talk on": Case(
-        steps=[
-            *(orders, heard, away(True), pause(20), only_asked, is_so(lambda scene: scene.told.room.floor is None)),
-            *(says(FINCH, who="Ben"), said(f"Finch: You said {FINCH}"), pause(3), only_asked),
-            *(away(False), heard_again, says("Yes."), receipt()),
-        ],
-        booked=[FOUR],
-        receipts=[AGREED],
+    "who is away is asked again when back and the others talk on": agreed(
+        *(orders, heard, away(True), pause(20), only_asked, is_so(lambda scene: scene.told.room.floor is None)),
+        *(says(FINCH, who="Ben"), said(f"Finch: You said {FINCH}"), pause(3), only_asked, away(False)),
+        *(heard_again, says("Yes."), receipt()),
     ),
-    "where anyone may consent the receipt names who did": Case(
-        steps=[orders, heard, says("Yes.", who="Ben"), receipt()],
+    "where anyone may consent the receipt names who did": case(
+        *(orders, heard, says("Yes.", who="Ben"), receipt()),
         booked=[FOUR],
         receipts=[{**AGREED, "participant": "Ben", "words": "Yes."}],
         tool=BY_VOICE,
         options={"consent_by": "anyone"},
     ),
-    "a voice over another human's, as a loudspeaker lets it be heard, is no consent": Case(
-        steps=[
-            *(orders, heard, do(lambda scene: scene.people["Ben"].begins("Yes.")), says("Yes.", 0.2), ignored(2)),
-            *(heard_again, not_booked, says("Yes."), receipt()),
-        ],
-        booked=[FOUR],
-        receipts=[AGREED],
+    "a voice over another human's, as a loudspeaker lets it be heard, is no consent": agreed(
+        *(orders, heard, do(lambda scene: scene.people["Ben"].begins("Yes.")), says("Yes.", 0.2), ignored(2)),
+        *(heard_again, not_booked, says("Yes."), receipt()),
         ignored=["other_person", "other_person"],
     ),
-    "a far voice consents to nothing, right after an echo either": Case(
-        steps=[
-            *(orders, heard, says("Table for four people on Friday."), ignored(), pause(1), only_asked),
-            *(says("Yes.", far=True), ignored(2), not_booked, says("Yes."), receipt()),
-        ],
-        booked=[FOUR],
-        receipts=[AGREED],
+    "a far voice consents to nothing, right after an echo either": agreed(
+        *(orders, heard, says("Table for four people on Friday."), ignored(), pause(1), only_asked),
+        *(says("Yes.", far=True), ignored(2), not_booked, says("Yes."), receipt()),
         ignored=["echo", "far_voice"],
     ),
-    "a yes counts only once the asked human's own client has played the end": Case(
-        steps=[
-            *(orders, asking, pause(1.2), plays(750), is_so(lambda scene: scene.told.states == ["asking"])),
-            *(says("Yes.", ms=600), plays(800), ignored(), not_booked, state("repeated"), pause(1.1)),
-            *(plays(1_000), heard, says("Yes."), receipt()),
-        ],
-        booked=[FOUR],
-        receipts=[AGREED],
+    "a yes counts only once the asked human's own client has played the end": agreed(
+        *(orders, asking, pause(1.2), plays(750), is_so(lambda scene: scene.told.states == ["asking"])),
+        *(says("Yes.", ms=600), plays(800), ignored(), not_booked, state("repeated"), pause(1.1), plays(1_000)),
+        *(heard, says("Yes."), receipt()),
         ignored=["before_end"],
         tool=BY_VOICE,
         options={"reports": True},
     ),
-    "anybody who stops the talk withdraws the question": Case(
-        steps=[
-            *(orders, heard, do(lambda scene: scene.people["Ben"].receive(c.ClientResponseCancelEvent()))),
-            *(receipt(), says("Yes."), pause(5)),
-        ],
-        receipts=[{"answered_by": "interrupted", "done": "interrupted"}],
+    "anybody who stops the talk withdraws the question": withdrawn(
+        *(orders, heard, do(lambda scene: scene.people["Ben"].receive(c.ClientResponseCancelEvent()))),
+        *(receipt(), says("Yes."), pause(5)),
     ),
     **{
-        f"it is asked and answered under {policy.__name__}": Case(
-            steps=[
-                *(orders_until_it_is_asked, heard, says(FINCH, who="Ben"), heard_again),
-                *(says("Yes."), receipt()),
-            ],
-            booked=[FOUR],
-            receipts=[AGREED],
+        f"it is asked and answered under {policy.__name__}": agreed(
+            *(orders_until_it_is_asked, heard, says(FINCH, who="Ben"), heard_again, says("Yes."), receipt()),
             tool=BY_VOICE,
             options={"policy": policy, "max_agent_turns": 1},
         )
         for policy in (broadcast, round_robin)
     },
-    "one who never comes back holds up nobody else's question": Case(
-        steps=[
-            *(orders, heard, away(True), pause(1), leaves, said(HAS_LEFT)),
-            *(says(ROBIN, 2, who="Ben"), heard_again, says("Yes.", who="Ben"), receipt(2)),
-        ],
+    "one who never comes back holds up nobody else's question": case(
+        *(orders, heard, away(True), pause(1), leaves, said(HAS_LEFT), says(ROBIN, 2, who="Ben"), heard_again),
+        *(says("Yes.", who="Ben"), receipt(2)),
         booked=[FOUR],
         receipts=[{"done": "denied"}, {**AGREED, "participant": "Ben"}],
     ),
-    "two humans may have the same tool asked for, and neither call takes the place of the other": Case(
-        steps=[
-            *(orders, heard, says(ROBIN, who="Ben"), heard_again),
-            *(says("Yes."), receipt(), state("heard", 3), says("No.", who="Ben"), receipt(2)),
-        ],
+    "two humans may have the same tool asked for, and neither call takes the place of the other": case(
+        *(orders, heard, says(ROBIN, who="Ben"), heard_again, says("Yes."), receipt(), state("heard", 3)),
+        *(says("No.", who="Ben"), receipt(2)),
         booked=[FOUR],
         receipts=[AGREED, {"participant": "Ben", "answer": "no"}],
     ),
