@@ -61,6 +61,23 @@ class Case:
     options: Mapping[str, Any] = field(default_factory=dict)
 
 
+def case(*steps: Step, **outcome: Any) -> Case:
+    """Steps are grouped by lines."""
+    return Case(steps=steps, **outcome)
+
+
+def agreed(*steps: Step, by: str = "voice", **outcome: Any) -> Case:
+    """In the end the table is booked, by a yes."""
+    return case(
+        *steps, **{"booked": [FOUR], "receipts": [{"answer": "yes", "answered_by": by, "done": "success"}]} | outcome
+    )
+
+
+def withdrawn(*steps: Step, **outcome: Any) -> Case:
+    """In the end nobody is asked any more, and nothing is booked."""
+    return case(*steps, receipts=[{"answered_by": "interrupted", "done": "interrupted"}], **outcome)
+
+
 @asynccontextmanager
 async def in_call(table: Table, *, reports: bool = False, **options: Any) -> AsyncIterator[Scene]:
     """`reports`: only what Anna's client reports has been played."""
@@ -193,3 +210,4 @@ def is_so(claim: Callable[[Scene], bool]) -> Step:
 
 asking, heard, heard_again = state("asking"), state("heard"), state("heard", 2)
 not_booked = is_so(lambda scene: not scene.table.booked)
+loses_the_line = do(lambda scene: scene.anna.session.detach(scene.anna.listener))

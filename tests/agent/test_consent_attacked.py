@@ -26,8 +26,10 @@ from tests.agent.consent_cases import (
     Case,
     Scene,
     Step,
+    agreed,
     asking,
     card,
+    case,
     differences,
     do,
     hangs_up,
@@ -45,6 +47,7 @@ from tests.agent.consent_cases import (
     state,
     types,
     until,
+    withdrawn,
 )
 from tests.tool.mcp.scripted import Json, ScriptedClient, ScriptedServer, text, tool
 
@@ -89,88 +92,65 @@ def breaks_its_input(scene: Scene) -> None:
 says_yes_and_is_understood = (orders, heard, says("Yes.", 0.5), understood("Yes."))
 
 CASES = {
-    "a no on the card wins over a yes that may go on": Case(
-        steps=[*says_yes_and_is_understood, card(False), receipt(), pause(5)],
+    "a no on the card wins over a yes that may go on": case(
+        *(*says_yes_and_is_understood, card(False), receipt(), pause(5)),
         receipts=[{"answered_by": "card", "answer": "no"}],
     ),
-    "a rule that denies meanwhile wins over a yes that may go on": Case(
-        steps=[
-            *says_yes_and_is_understood,
-            do(lambda scene: scene.anna.session.participant.permissions.add_rule(DENY_BOOKING)),
-            *(receipt(), pause(3)),
-        ],
+    "a rule that denies meanwhile wins over a yes that may go on": case(
+        *says_yes_and_is_understood,
+        *(do(lambda scene: scene.anna.session.participant.permissions.add_rule(DENY_BOOKING)), receipt()),
+        pause(3),
         receipts=[{"answered_by": "rule", "done": "denied"}],
     ),
-    "hanging up within a yes that may go on books nothing": Case(
-        steps=[*says_yes_and_is_understood, hangs_up], receipts=[INTERRUPTED]
-    ),
-    "who is away right after a yes is asked again when back": Case(
-        steps=[
-            *says_yes_and_is_understood,
-            *(do(lambda scene: scene.anna.session.participant.set_away(True)), pause(1)),
-            *(do(lambda scene: scene.anna.session.participant.set_away(False)), not_booked, heard_again),
-            *(says("Yes."), receipt()),
-        ],
-        booked=[FOUR],
-        receipts=[AGREED],
+    "hanging up within a yes that may go on books nothing": withdrawn(*(*says_yes_and_is_understood, hangs_up)),
+    "who is away right after a yes is asked again when back": agreed(
+        *(*says_yes_and_is_understood, do(lambda scene: scene.anna.session.participant.set_away(True))),
+        *(pause(1), do(lambda scene: scene.anna.session.participant.set_away(False)), not_booked, heard_again),
+        *(says("Yes."), receipt()),
         tool={"consent": "voice"},
     ),
-    "a typed question over the spoken one is answered and a yes to that books nothing": Case(
-        steps=[
-            *(orders, asking, pause(0.1), types(WEATHER), until(lambda scene: len(scene.told.said) >= 2)),
-            *(says("Yes.", 2), pause(1)),
-        ],
+    "a typed question over the spoken one is answered and a yes to that books nothing": case(
+        *(orders, asking, pause(0.1), types(WEATHER), until(lambda scene: len(scene.told.said) >= 2)),
+        *(says("Yes.", 2), pause(1)),
         ignored=["before_end"],
     ),
-    "a yes to what a client had said beside the conversation books nothing": Case(
-        steps=[
-            *(orders, heard, pause(0.5), requests(conversation="none", instructions="Offer dessert.")),
-            *(until(lambda scene: len(scene.told.said) >= 2), says("Yes.", 1), pause(1)),
-        ],
+    "a yes to what a client had said beside the conversation books nothing": case(
+        *(orders, heard, pause(0.5), requests(conversation="none", instructions="Offer dessert.")),
+        *(until(lambda scene: len(scene.told.said) >= 2), says("Yes.", 1), pause(1)),
         ignored=["before_end"],
     ),
-    "after a response of the client the question is asked again": Case(
-        steps=[orders, heard, pause(0.5), requests(), until(lambda scene: len(scene.told.said) >= 2), heard_again],
+    "after a response of the client the question is asked again": case(
+        *(orders, heard, pause(0.5), requests(), until(lambda scene: len(scene.told.said) >= 2), heard_again),
         states="asking heard repeated heard",
     ),
-    "a written response beside the conversation is heard by nobody": Case(
-        steps=[
-            *(orders, heard, pause(0.5), requests(conversation="none", output_modalities=("text",))),
-            *(until(lambda scene: scene.told.of(s.AgentResponseTextDoneEvent)), says("Yes."), receipt()),
-        ],
-        booked=[FOUR],
-        receipts=[AGREED],
+    "a written response beside the conversation is heard by nobody": agreed(
+        *(orders, heard, pause(0.5), requests(conversation="none", output_modalities=("text",))),
+        *(until(lambda scene: scene.told.of(s.AgentResponseTextDoneEvent)), says("Yes."), receipt()),
         states="asking heard answered",
     ),
-    "a yes that stops no reply counts after the question only": Case(
-        steps=[
-            *(orders, asking, says("Yes please.", 0.1, ms=700), pause(3), not_booked),
-            *(says("Yes."), receipt()),
-        ],
-        booked=[FOUR],
-        receipts=[AGREED],
+    "a yes that stops no reply counts after the question only": agreed(
+        *(orders, asking, says("Yes please.", 0.1, ms=700), pause(3), not_booked, says("Yes."), receipt()),
         ignored=["before_end"],
         options=NEVER_STOPPED,
     ),
-    "a no that stops no reply is a no": Case(
-        steps=[orders, asking, says("No.", 0.1, ms=500), receipt()],
+    "a no that stops no reply is a no": case(
+        *(orders, asking, says("No.", 0.1, ms=500), receipt()),
         receipts=[{"answered_by": "voice", "answer": "no"}],
         options=NEVER_STOPPED,
     ),
-    "push-to-talk that begins before the end is no yes": Case(
-        steps=[sends(BOOK), asking, sends("Yes.", commits=False), pause(3), sends("Yes."), pause(1)],
+    "push-to-talk that begins before the end is no yes": case(
+        *(sends(BOOK), asking, sends("Yes.", commits=False), pause(3), sends("Yes."), pause(1)),
         ignored=["before_end"],
         options=PUSH_TO_TALK,
     ),
-    "the yes of the agent itself is no answer": Case(
-        steps=[orders, heard, says(WEATHER, 0.5), said("Yes please."), says("Yes please.", ms=600), pause(1)],
+    "the yes of the agent itself is no answer": case(
+        *(orders, heard, says(WEATHER, 0.5), said("Yes please."), says("Yes please.", ms=600), pause(1)),
         options={"language_model": Waiter(replies={"weather": ReplyText("Yes please.")})},
     ),
-    "neither before consent nor after a refusal is the deed claimed": Case(
-        steps=[
-            *(orders, heard, says(WEATHER, 0.5), until(lambda scene: scene.told.custom("claim_withheld"))),
-            *(heard_again, says("No.", 0.5), receipt(), pause(5), is_so(lambda scene: BOAST not in scene.told.said)),
-        ],
+    "neither before consent nor after a refusal is the deed claimed": case(
+        *(orders, heard, says(WEATHER, 0.5), until(lambda scene: scene.told.custom("claim_withheld"))),
+        *(heard_again, says("No.", 0.5), receipt(), pause(5)),
+        is_so(lambda scene: BOAST not in scene.told.said),
         receipts=[{"answer": "no"}],
         tool={"claims": [BOAST]},
         options={
@@ -178,84 +158,67 @@ CASES = {
             "claims": "checked",
         },
     ),
-    "a background tool that was agreed to backs no claim until it is done": Case(
-        steps=[
-            *(orders, heard, says("Yes.", 0.5), receipt(), pause(10)),
-            is_so(lambda scene: BOAST not in scene.told.said),
-            is_so(lambda scene: len(scene.told.custom("claim_withheld")) == 2),
-        ],
+    "a background tool that was agreed to backs no claim until it is done": case(
+        *(orders, heard, says("Yes.", 0.5), receipt(), pause(10)),
+        is_so(lambda scene: BOAST not in scene.told.said),
+        is_so(lambda scene: len(scene.told.custom("claim_withheld")) == 2),
         booked=[FOUR],
         receipts=[{"done": "running"}],
         tool={"claims": [BOAST], "background": True},
         options={"language_model": Waiter(replies={"Result:": ReplyText(BOAST)}), "claims": "checked"},
     ),
-    "a text of ten kilobytes with markup is a question of ordinary length": Case(
-        steps=[orders, heard, is_so(is_asked_in_few_plain_words), says("Yes.", 0.5), receipt()],
+    "a text of ten kilobytes with markup is a question of ordinary length": agreed(
+        *(orders, heard, is_so(is_asked_in_few_plain_words), says("Yes.", 0.5), receipt()),
         booked=[(4, OF_TEN_KILOBYTES)],
-        receipts=[AGREED],
         options={
             "language_model": Waiter(("book_table", json.dumps({"people": 4, "day": OF_TEN_KILOBYTES}))),
         },
     ),
-    "hanging up before the question is spoken leaves a receipt": Case(
-        steps=[orders, until(lambda scene: scene.told.custom("consent_question")), hangs_up],
-        receipts=[INTERRUPTED],
+    "hanging up before the question is spoken leaves a receipt": withdrawn(
+        *(orders, until(lambda scene: scene.told.custom("consent_question")), hangs_up)
     ),
-    "an input that a card breaks is an error and runs nothing": Case(
-        steps=[orders, heard, do(breaks_its_input), receipt()],
-        receipts=[{"answer": "change", "done": "error"}],
+    "an input that a card breaks is an error and runs nothing": case(
+        *(orders, heard, do(breaks_its_input), receipt()), receipts=[{"answer": "change", "done": "error"}]
     ),
-    "a tool that is removed meanwhile does not run": Case(
-        steps=[
-            *(orders, heard, do(lambda scene: scene.table.tools.remove_tool_function("book_table"))),
-            *(says("Yes.", 0.5), receipt()),
-        ],
+    "a tool that is removed meanwhile does not run": case(
+        *(orders, heard, do(lambda scene: scene.table.tools.remove_tool_function("book_table"))),
+        *(says("Yes.", 0.5), receipt()),
         receipts=[{"done": "error"}],
     ),
-    "a card asks once the agent writes": Case(
-        steps=[
-            *(orders, heard),
-            do(lambda scene: scene.anna.receive(c.ClientSessionUpdateEvent(config=WRITTEN))),
-            *(state("asking", 2), card(), receipt()),
-        ],
-        booked=[FOUR],
-        receipts=[{"answered_by": "card"}],
+    "a card asks once the agent writes": agreed(
+        *(orders, heard, do(lambda scene: scene.anna.receive(c.ClientSessionUpdateEvent(config=WRITTEN)))),
+        *(state("asking", 2), card(), receipt()),
+        by="card",
         tool={"consent": "voice"},
     ),
-    "the last word of the question right after it is an echo": Case(
-        steps=[orders, heard, says("Yes.", 0.15, ms=500), pause(2)],
+    "the last word of the question right after it is an echo": case(
+        *(orders, heard, says("Yes.", 0.15, ms=500), pause(2)),
         ignored=["echo"],
         tool={"question": "I book a table for {people} on {day}, yes?"},
     ),
-    "the last word of the question is an answer soon after": Case(
-        steps=[orders, heard, says("Yes.", 0.5, ms=500), pause(2)],
-        booked=[FOUR],
-        receipts=[AGREED],
+    "the last word of the question is an answer soon after": agreed(
+        *(orders, heard, says("Yes.", 0.5, ms=500), pause(2)),
         tool={"question": "I book a table for {people} on {day}, yes?"},
     ),
-    "a no right after a question that ends so is a no": Case(
-        steps=[orders, heard, says("No.", 0.15, ms=500), receipt()],
+    "a no right after a question that ends so is a no": case(
+        *(orders, heard, says("No.", 0.15, ms=500), receipt()),
         receipts=[{"answered_by": "voice", "answer": "no"}],
         tool={"question": "Do you want a table for {people} on {day}, or no?"},
     ),
-    "a second yes is none to the next question": Case(
-        steps=[orders, heard, says("Yes.", 0.3, ms=400), says("Yes please.", 1.1, ms=400), pause(3), heard_again],
-        booked=[FOUR],
-        receipts=[AGREED],
+    "a second yes is none to the next question": agreed(
+        *(orders, heard, says("Yes.", 0.3, ms=400), says("Yes please.", 1.1, ms=400), pause(3), heard_again),
         ignored=["before_end"],
         options={"language_model": Waiter(TO_BOOK, ("book_table", '{"people": 4, "day": "Saturday"}'))},
     ),
-    "a time of 3 s for clients bounds the question as well": Case(
-        steps=[orders, receipt()],
+    "a time of 3 s for clients bounds the question as well": case(
+        *(orders, receipt()),
         receipts=[{"answered_by": "timeout", "answer": "silence", "done": "denied"}],
         options={"client_timeout_s": 3},
     ),
 } | {
-    f"a time of {seconds} s, shorter than the question, silences it": Case(
-        steps=[
-            *(orders, receipt(), pause(5), is_so(lambda scene: scene.told.states[-1] == "answered")),
-            *(says(WEATHER), until(lambda scene: scene.told.said[-1:] == [f"You said {WEATHER}"])),
-        ],
+    f"a time of {seconds} s, shorter than the question, silences it": case(
+        *(orders, receipt(), pause(5), is_so(lambda scene: scene.told.states[-1] == "answered"), says(WEATHER)),
+        until(lambda scene: scene.told.said[-1:] == [f"You said {WEATHER}"]),
         receipts=[{"answered_by": "timeout", "done": "denied"}],
         options={"client_timeout_s": seconds},
     )

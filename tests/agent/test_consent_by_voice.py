@@ -30,8 +30,10 @@ from tests.agent.consent_cases import (
     THREE,
     Case,
     Place,
+    agreed,
     asking,
     card,
+    case,
     differences,
     do,
     hangs_up,
@@ -41,6 +43,7 @@ from tests.agent.consent_cases import (
     in_call,
     in_room,
     is_so,
+    loses_the_line,
     not_booked,
     orders,
     pause,
@@ -51,6 +54,7 @@ from tests.agent.consent_cases import (
     sends,
     state,
     types,
+    withdrawn,
 )
 from tests.message.reply_grammar import check_replies
 from tests.model.local.stand_ins import LoudnessVad, stand_in_parts
@@ -63,11 +67,11 @@ SUNDAY = ("book_table", '{"people": 4, "day": "Sunday"}')
 WEATHER = "Tell me about the weather."
 HOW_MUCH = "How much is it?"
 ON_SUNDAY = "Result: booked for 4 on Sunday."
-ANOTHER = "Result: the user refused: the user wants a change: No, for another evening instead.; call again with it.."
+ANOTHER = "Result: the user refused: the user wants a change: No, for another evening instead.; call again with it."
 
 IN_CALLS_AND_ROOMS = {
-    "a yes after the question runs the call": Case(
-        steps=[orders, heard, not_booked, says("Yes.", 1), said(DONE)],
+    "a yes after the question runs the call": case(
+        *(orders, heard, not_booked, says("Yes.", 1), said(DONE)),
         booked=[FOUR],
         receipts=[
             {
@@ -82,80 +86,63 @@ IN_CALLS_AND_ROOMS = {
         states="asking heard answered",
         said=[QUESTION, DONE],
     ),
-    "a no is a refusal with the words of who was asked": Case(
-        steps=[orders, heard, says("No.", 1), said("Result: the user refused: No..")],
+    "a no is a refusal with the words of who was asked": case(
+        *(orders, heard, says("No.", 1), said("Result: the user refused: No..")),
         receipts=[{"answer": "no", "answered_by": "voice", "done": "denied"}],
         states="asking heard answered",
     ),
-    "a change is asked again and runs with the changed input": Case(
-        steps=[orders, heard, says("Yes, but only three.", 1), heard_again, not_booked, says("Yes.", 1), receipt()],
+    "a change is asked again and runs with the changed input": case(
+        *(orders, heard, says("Yes, but only three.", 1), heard_again, not_booked, says("Yes.", 1), receipt()),
         booked=[THREE],
         receipts=[{"answer": "yes", "heard_whole": True, "question": ONLY_THREE}],
         states="asking heard changed heard answered",
         said=[QUESTION, ONLY_THREE],
     ),
-    "anything else is answered and the question is asked again": Case(
-        steps=[orders, heard, says(HOW_MUCH, 1), heard_again, says("Yes.", 1), said(DONE)],
-        booked=[FOUR],
-        receipts=[{"answer": "yes"}],
+    "anything else is answered and the question is asked again": agreed(
+        *(orders, heard, says(HOW_MUCH, 1), heard_again, says("Yes.", 1), said(DONE)),
         states="asking heard repeated heard answered",
         said=[QUESTION, f"You said {HOW_MUCH}", QUESTION, DONE],
     ),
-    "silence is asked once more and then refused": Case(
-        steps=[orders, receipt()],
+    "silence is asked once more and then refused": case(
+        *(orders, receipt()),
         receipts=[{"answer": "silence", "answered_by": "timeout", "done": "denied"}],
         states="asking heard repeated heard answered",
     ),
-    "a yes before the end of the question does not count": Case(
-        steps=[
-            *(orders, asking, says("Yes please.", 0.1, ms=700), ignored(), heard, not_booked),
-            *(says("Yes.", 1), receipt()),
-        ],
-        booked=[FOUR],
-        receipts=[{"answer": "yes"}],
-        ignored=["before_end"],
+    "a yes before the end of the question does not count": agreed(
+        *(orders, asking, says("Yes please.", 0.1, ms=700), ignored(), heard, not_booked, says("Yes.", 1)),
+        receipt(),
         states="asking repeated heard answered",
+        ignored=["before_end"],
     ),
-    "a no over the question counts at once and stops it": Case(
-        steps=[
-            *(orders, asking, says("No.", 0.1, ms=500), receipt()),
-            is_so(lambda scene: len(scene.told.of(s.ServerAudioFlushEvent)) == 1),
-        ],
+    "a no over the question counts at once and stops it": case(
+        *(orders, asking, says("No.", 0.1, ms=500), receipt()),
+        is_so(lambda scene: len(scene.told.of(s.ServerAudioFlushEvent)) == 1),
         receipts=[{"answer": "no", "heard_whole": False, "done": "denied"}],
         states="asking answered",
     ),
-    "a typed yes is an answer": Case(
-        steps=[orders, heard, types("Yes"), receipt()],
-        booked=[FOUR],
-        receipts=[{"answer": "yes", "answered_by": "text"}],
-    ),
-    "a card may answer at any time and the question falls silent": Case(
-        steps=[
-            *(orders, asking, pause(0.2), card(), receipt()),
-            is_so(lambda scene: 0 < scene.told.receipts[0]["question_played_ms"] < 1_000),
-            is_so(lambda scene: [one.reason for one in scene.told.of(s.ServerAudioFlushEvent)] == ["answered"]),
-            said(DONE),
-        ],
+    "a typed yes is an answer": agreed(*(orders, heard, types("Yes"), receipt()), by="text"),
+    "a card may answer at any time and the question falls silent": case(
+        *(orders, asking, pause(0.2), card(), receipt()),
+        is_so(lambda scene: 0 < scene.told.receipts[0]["question_played_ms"] < 1_000),
+        is_so(lambda scene: [one.reason for one in scene.told.of(s.ServerAudioFlushEvent)] == ["answered"]),
+        said(DONE),
         booked=[FOUR],
         receipts=[{"answered_by": "card", "answer": "yes", "heard_whole": False}],
     ),
-    "whoever stops the reply withdraws the question": Case(
-        steps=[
-            *(orders, heard, do(lambda scene: scene.anna.receive(c.ClientResponseCancelEvent())), receipt()),
-            *(says("Yes.", 1), pause(5)),
-        ],
-        receipts=[{"answered_by": "interrupted", "done": "interrupted"}],
+    "whoever stops the reply withdraws the question": withdrawn(
+        *(orders, heard, do(lambda scene: scene.anna.receive(c.ClientResponseCancelEvent())), receipt()),
+        *(says("Yes.", 1), pause(5)),
     ),
-    "an echo of the question is no answer": Case(
-        steps=[orders, heard, says("Table for four people on Friday."), ignored(), pause(1)],
-        ignored=["echo"],
+    "an echo of the question is no answer": case(
+        *(orders, heard, says("Table for four people on Friday."), ignored(), pause(1)),
         states="asking heard",
+        ignored=["echo"],
     ),
-    "a client that reports no playback has heard nothing and is asked by a card": Case(
-        steps=[orders, state("asking", 2), card(), receipt()],
-        booked=[FOUR],
-        receipts=[{"answered_by": "card"}],
+    "a client that reports no playback has heard nothing and is asked by a card": agreed(
+        *(orders, state("asking", 2), card(), receipt()),
+        by="card",
         states="asking asking answered",
+        errors=[],
         tool={"consent": "voice"},
         options={"reports": True},
     ),
@@ -182,146 +169,107 @@ MAY_COME_BACK = {"grace_s": 30, "listener": {"resumes_with": NativeDialect()}}
 AGREED = {"answer": "yes", "answered_by": "voice", "done": "success"}
 WITHDRAWN = {"answered_by": "interrupted", "done": "interrupted"}
 TIMED_OUT = {"answer": "silence", "answered_by": "timeout", "done": "denied"}
-loses_the_line = do(lambda scene: scene.anna.session.detach(scene.anna.listener))
 comes_back = do(lambda scene: scene.anna.come_back())
 
 IN_CALLS = {
-    "a change that only the model can apply is a refusal that says so": Case(
-        steps=[orders, heard, says("No, for another evening instead.", 1), said(ANOTHER)],
+    "a change that only the model can apply is a refusal that says so": case(
+        *(orders, heard, says("No, for another evening instead.", 1), said(ANOTHER)),
         receipts=[{"answer": "change", "done": "denied"}],
         said=[QUESTION, ANOTHER],
     ),
-    "a remark is answered and the question is asked again": Case(
-        steps=[orders, heard, says(WEATHER, 1), heard_again, says("Yes.", 1), said(DONE)],
-        booked=[FOUR],
-        receipts=[AGREED],
+    "a remark is answered and the question is asked again": agreed(
+        *(orders, heard, says(WEATHER, 1), heard_again, says("Yes.", 1), said(DONE)),
         states="asking heard repeated heard answered",
         said=[QUESTION, f"You said {WEATHER}", QUESTION, DONE],
     ),
-    "a backchannel over the question changes nothing": Case(
-        steps=[orders, asking, says("Mm-hm.", 0.1, ms=400), heard],
-        ignored=["no_words"],
-        states="asking heard",
+    "a backchannel over the question changes nothing": case(
+        *(orders, asking, says("Mm-hm.", 0.1, ms=400), heard), states="asking heard", ignored=["no_words"]
     ),
-    "a yes that goes on as a change books nothing before": Case(
-        steps=[
-            *(orders, heard, says("Yes.", 1, ms=500), says("Yes, but only three.", 0.75), heard_again, not_booked),
-            *(says("Yes.", 0.3), receipt()),
-        ],
+    "a yes that goes on as a change books nothing before": agreed(
+        *(orders, heard, says("Yes.", 1, ms=500), says("Yes, but only three.", 0.75), heard_again, not_booked),
+        *(says("Yes.", 0.3), receipt()),
         booked=[THREE],
-        receipts=[AGREED],
     ),
-    "several questions are asked one after the other": Case(
-        steps=[
-            *(orders, heard, says("Yes.", 0.3), heard_again, is_so(lambda scene: scene.table.booked == [FOUR])),
-            *(says("No.", 0.3), receipt(2)),
-        ],
+    "several questions are asked one after the other": case(
+        *(orders, heard, says("Yes.", 0.3), heard_again, is_so(lambda scene: scene.table.booked == [FOUR])),
+        *(says("No.", 0.3), receipt(2)),
         booked=[FOUR],
         receipts=[{"answer": "yes"}, {"answer": "no"}],
         options={"language_model": Waiter(TO_BOOK, SATURDAY)},
     ),
-    "a tool that asks on a card says nothing": Case(
-        steps=[orders, asking, pause(10)], states="asking", said=[], tool={"consent": "card"}
+    "a tool that asks on a card says nothing": case(
+        *(orders, asking, pause(10)), states="asking", said=[], tool={"consent": "card"}
     ),
-    "hanging up closes the question and leaves a receipt": Case(
-        steps=[orders, heard, hangs_up],
-        receipts=[{**WITHDRAWN, "heard_whole": True}],
-        states="asking heard answered",
+    "hanging up closes the question and leaves a receipt": case(
+        *(orders, heard, hangs_up), receipts=[{**WITHDRAWN, "heard_whole": True}], states="asking heard answered"
     ),
-    "after a cancelled reply the talk goes on": Case(
-        steps=[
-            *(orders, heard, do(lambda scene: scene.anna.receive(c.ClientResponseCancelEvent())), receipt()),
-            *(says(WEATHER, 1), said(f"You said {WEATHER}")),
-        ],
-        receipts=[WITHDRAWN],
+    "after a cancelled reply the talk goes on": withdrawn(
+        *(orders, heard, do(lambda scene: scene.anna.receive(c.ClientResponseCancelEvent())), receipt()),
+        *(says(WEATHER, 1), said(f"You said {WEATHER}")),
     ),
-    "a question is not repeated for ever": Case(
-        steps=[
-            orders,
-            *(step for count in range(1, 7) for step in (state("heard", count), says(HOW_MUCH, 0.5))),
-            receipt(),
-        ],
+    "a question is not repeated for ever": case(
+        *(orders, *(step for count in range(1, 7) for step in (state("heard", count), says(HOW_MUCH, 0.5)))),
+        receipt(),
         receipts=[{"answer": "silence", "done": "denied"}],
         options={"client_timeout_s": 200},
     ),
-    "a voice across the room consents to nothing": Case(
-        steps=[
-            *(orders, heard, says("Yes.", 0.5, far=True), pause(4), not_booked),
-            is_so(lambda scene: scene.told.states == ["asking", "heard"]),
-            *(says("Yes."), receipt()),
-        ],
-        booked=[FOUR],
-        receipts=[AGREED],
+    "a voice across the room consents to nothing": agreed(
+        *(orders, heard, says("Yes.", 0.5, far=True), pause(4), not_booked),
+        *(is_so(lambda scene: scene.told.states == ["asking", "heard"]), says("Yes."), receipt()),
     ),
-    "nor does one over the question": Case(
-        steps=[orders, asking, says("Yes please.", 0.1, ms=700, far=True), heard], states="asking heard"
+    "nor does one over the question": case(
+        *(orders, asking, says("Yes please.", 0.1, ms=700, far=True), heard), states="asking heard"
     ),
-    "nor does one over the question refuse": Case(
-        steps=[orders, asking, says("No.", 0.1, ms=700, far=True), heard], states="asking heard"
+    "nor does one over the question refuse": case(
+        *(orders, asking, says("No.", 0.1, ms=700, far=True), heard), states="asking heard"
     ),
-    "a call that comes back keeps its question and asks again": Case(
-        steps=[
-            *(orders, heard, loses_the_line, pause(12), not_booked),
-            is_so(lambda scene: scene.told.states == ["asking", "heard"]),
-            *(comes_back, heard_again, says("Yes.", 0.5), receipt()),
-        ],
-        booked=[FOUR],
-        receipts=[AGREED],
+    "a call that comes back keeps its question and asks again": agreed(
+        *(orders, heard, loses_the_line, pause(12), not_booked),
+        *(is_so(lambda scene: scene.told.states == ["asking", "heard"]), comes_back, heard_again),
+        *(says("Yes.", 0.5), receipt()),
         states="asking heard repeated heard answered",
         options=MAY_COME_BACK,
     ),
-    "a client that is lost within the question hears it anew when it is back": Case(
-        steps=[
-            *(orders, asking, pause(0.2), loses_the_line, pause(3), comes_back, heard, says("Yes.", 0.3), receipt()),
-        ],
-        booked=[FOUR],
-        receipts=[AGREED],
+    "a client that is lost within the question hears it anew when it is back": agreed(
+        *(orders, asking, pause(0.2), loses_the_line, pause(3), comes_back, heard, says("Yes.", 0.3)),
+        receipt(),
         states="asking repeated heard answered",
         options=MAY_COME_BACK,
     ),
-    "a call that does not come back leaves a receipt": Case(
-        steps=[orders, heard, loses_the_line, pause(40)],
-        receipts=[WITHDRAWN],
-        options=MAY_COME_BACK,
+    "a call that does not come back leaves a receipt": withdrawn(
+        *(orders, heard, loses_the_line, pause(40)), options=MAY_COME_BACK
     ),
-    "only what the client reports is heard": Case(
-        steps=[
-            *(orders, asking, plays(500), pause(0.3), is_so(lambda scene: scene.told.states == ["asking"])),
-            *(plays(1_000), is_so(lambda scene: scene.told.states == ["asking", "heard"]), says("Yes."), receipt()),
-        ],
+    "only what the client reports is heard": case(
+        *(orders, asking, plays(500), pause(0.3), is_so(lambda scene: scene.told.states == ["asking"])),
+        *(plays(1_000), is_so(lambda scene: scene.told.states == ["asking", "heard"]), says("Yes."), receipt()),
         booked=[FOUR],
         receipts=[{**AGREED, "question_played_ms": 1_000, "heard_whole": True}],
         options={"reports": True},
     ),
-    "this server may find the turns and stop replies at once": Case(
-        steps=[orders, heard, says("Yes, but only three.", 0.5), heard_again, says("Yes.", 0.5), receipt()],
+    "this server may find the turns and stop replies at once": case(
+        *(orders, heard, says("Yes, but only three.", 0.5), heard_again, says("Yes.", 0.5), receipt()),
         booked=[THREE],
         receipts=[{**AGREED, "heard_whole": True}],
         options=server_finds_turns("immediate"),
     ),
-    "this server may find the turns and stop replies by what is said": Case(
-        steps=[orders, heard, says("Yes, but only three.", 0.5), heard_again, says("Yes.", 0.5), receipt()],
+    "this server may find the turns and stop replies by what is said": case(
+        *(orders, heard, says("Yes, but only three.", 0.5), heard_again, says("Yes.", 0.5), receipt()),
         booked=[THREE],
         receipts=[{**AGREED, "heard_whole": True}],
         options=server_finds_turns("selective"),
     ),
-    "a short answer that is no sure voice is heard": Case(
-        steps=[orders, heard, says("Yes.", 0.5, ms=250), receipt()],
-        booked=[FOUR],
-        receipts=[AGREED],
-        options=ON_A_TELEPHONE,
+    "a short answer that is no sure voice is heard": agreed(
+        *(orders, heard, says("Yes.", 0.5, ms=250), receipt()), options=ON_A_TELEPHONE
     ),
-    "in push-to-talk the answer is what was sent since the question": Case(
-        steps=[
-            *(sends(BOOK), asking, sends("Yes."), ignored(), not_booked, heard, sends("Yes."), receipt()),
-        ],
+    "in push-to-talk the answer is what was sent since the question": case(
+        *(sends(BOOK), asking, sends("Yes."), ignored(), not_booked, heard, sends("Yes."), receipt()),
         booked=[FOUR],
         receipts=[{**AGREED, "heard_whole": True}],
         ignored=["before_end"],
         options=PUSH_TO_TALK,
     ),
-    "a new call of the model takes the place of the question": Case(
-        steps=[orders, heard, says(WEATHER, 0.5), heard_again, says("Yes.", 0.5), said(ON_SUNDAY)],
+    "a new call of the model takes the place of the question": case(
+        *(orders, heard, says(WEATHER, 0.5), heard_again, says("Yes.", 0.5), said(ON_SUNDAY)),
         booked=[(4, "Sunday")],
         receipts=[{"answered_by": "interrupted", "done": "denied"}, AGREED],
         said=[QUESTION, "Shall I book a table for four people on Sunday?", ON_SUNDAY],

@@ -1,4 +1,4 @@
-"""Where only a card asks: what the user says or types meanwhile."""
+"""Where a card asks, alone or beside a voice: what the user says, types or answers on it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,38 @@ from realtime.event.config import InterruptionMode, SessionConfig, TurnDetection
 from realtime.message import ToolCallBlock
 from realtime.model import base
 from realtime.tool import ToolContext
-from tests.agent.consent_call import AskedCall, Table, Waiter, asked_call
+from tests.agent.consent_call import BOOK, TO_BOOK, Table, Waiter, asked, asked_call
+from tests.agent.consent_cases import (
+    DONE,
+    FOUR,
+    ONLY_THREE,
+    PUSH_TO_TALK,
+    THREE,
+    Case,
+    Step,
+    agreed,
+    asking,
+    card,
+    case,
+    differences,
+    do,
+    heard,
+    ignored,
+    in_call,
+    is_so,
+    loses_the_line,
+    not_booked,
+    orders,
+    pause,
+    receipt,
+    said,
+    says,
+    sends,
+    state,
+    types,
+    until,
+    withdrawn,
+)
 from tests.agent.fakes import Call, call
 from tests.agent.test_confirmation import PAY, Till, answer
 from tests.agent.test_selective_interruption import LEAVES
@@ -23,201 +54,177 @@ from tests.agent.test_tools import ask_tools, results
 
 pytestmark = pytest.mark.virtual_time
 
-BOOK = "Book a table for four on Friday."
+WEATHER = "Tell me about the weather."
 SHOWN = {"shows_questions": True}
+TYPED = {"listener": SHOWN, "microphone": False}
+BY_CARD, BY_VOICE = {"consent": "card"}, {"consent": "voice"}
+WITHDRAWN = {"answered_by": "interrupted", "done": "interrupted"}
+still_open = is_so(lambda scene: (scene.told.said, scene.told.receipts, scene.table.booked) == ([], [], []))
+ordered_in_writing = (
+    *(types(BOOK), asking, pause(1.5)),
+    is_so(lambda scene: scene.told.custom("consent_question")[0]["by"] == "card"),
+    is_so(lambda scene: scene.told.custom("consent_question")[0]["why"] == "this client has sent no sound"),
+)
 
 
-def ignored(made: AskedCall) -> list[str]:
-    return [one["reason"] for one in made.custom("consent_ignored")]
+def leaves_the_card_open(*answer: Step) -> Case:
+    """A yes that does not consent; the card does, and the model is not asked in between."""
+    return agreed(
+        *(orders, asking, pause(2), *answer, ignored(), pause(3), still_open, card(), said(DONE), pause(1)),
+        is_so(lambda scene: len(scene.told.of(s.AgentResponseDoneEvent)) == 2),
+        by="card",
+        said=[DONE],
+        ignored=["card_only"],
+        tool=BY_CARD,
+        options={"listener": SHOWN},
+    )
 
 
-def types(made: AskedCall, words: str) -> None:
-    made.receive(c.ClientTextAppendEvent(text=words))
+def refuses(answer: Step, by: str, words: str) -> Case:
+    return case(
+        *(orders, asking, answer, receipt(), until(lambda scene: scene.told.said)),
+        receipts=[{"answered_by": by, "answer": "no", "words": words, "done": "denied"}],
+        said=[f"Result: the user refused: {words}."],
+        tool=BY_CARD,
+    )
 
 
-def click(made: AskedCall) -> None:
-    """The user agrees on the card."""
-    (asked, *_) = made.of(s.AgentResponseToolUseDoneEvent)
-    made.receive(c.ClientToolResultEvent(id=asked.tool_use.id, name="book_table", output="", confirmed=True))
+def refused_as_an_error(told: str) -> Case:
+    """The yes of a card while the voice asks."""
+    return agreed(
+        *(orders, until(lambda scene: told in [one["state"] for one in scene.told.custom("consent_question")])),
+        *(card(), is_so(lambda scene: scene.anna.errors() == ["asked_by_voice"]), heard, not_booked),
+        *(says("Yes.", 0.5), receipt()),
+        tool=BY_VOICE,
+    )
 
 
-# -- spoken ------------------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("words", ["Yes.", "Yes, but only three."])
-async def test_a_spoken_yes_leaves_the_card_open_and_is_told(words: str) -> None:
-    table, waiter = Table(consent="card"), Waiter()
-    async with asked_call(table.tools, waiter) as made:
-        await made.says(BOOK)
-        await made.until_state("asking")
-        await made.says(words)
-        await made.until(lambda: ignored(made))
-        await asyncio.sleep(3)
-        assert (ignored(made), made.receipts, made.said, table.booked) == (["card_only"], [], [], [])
-        click(made)
-        receipt = await made.until_receipt()
-        assert (receipt["answered_by"], table.booked) == ("card", [(4, "Friday")])
-        await made.until(lambda: made.said)
-        assert made.said == ["Result: booked for 4 on Friday."]
-        assert len(waiter.prompts) == 2
-
-
-async def test_a_spoken_no_refuses_with_the_users_words() -> None:
-    table = Table(consent="card")
-    async with asked_call(table.tools) as made:
-        await made.says(BOOK)
-        await made.until_state("asking")
-        await made.says("No.")
-        receipt = await made.until_receipt()
-        assert (receipt["answered_by"], receipt["answer"], receipt["words"]) == ("voice", "no", "No.")
-        await made.until(lambda: made.said)
-        assert (table.booked, made.said) == ([], ["Result: the user refused: No.."])
-
-
-async def test_anything_else_that_is_said_withdraws_the_call_and_is_answered() -> None:
-    table = Table(consent="card")
-    async with asked_call(table.tools) as made:
-        await made.says(BOOK)
-        await made.until_state("asking")
-        await made.says("Tell me about the weather.")
-        receipt = await made.until_receipt()
-        assert (receipt["answered_by"], receipt["done"]) == ("interrupted", "interrupted")
-        await made.until(lambda: made.said)
-        await asyncio.sleep(3)
-        assert (len(made.said), table.booked) == (1, [])
-
-
-async def test_a_yes_that_is_said_while_the_card_is_used_is_a_turn_of_its_own() -> None:
-    table = Table(consent="card")
-    async with asked_call(table.tools) as made:
-        await made.says(BOOK)
-        await made.until_state("asking")
-        saying = asyncio.create_task(made.says("Yes."))
-        await asyncio.sleep(0.5)
-        click(made)
-        await saying
-        await made.until(lambda: made.said)
-        await asyncio.sleep(5)
-        assert (table.booked, ignored(made)) == ([(4, "Friday")], [])
-
-
-async def test_in_push_to_talk_the_answer_is_what_was_sent() -> None:
-    table = Table(consent="card")
-    config = SessionConfig(turn_detection=TurnDetection(authority="client"))
-    async with asked_call(table.tools, config=config, microphone=False) as made:
-        made.sends(BOOK)
-        made.receive(c.ClientAudioCommitEvent())
-        await made.until_state("asking")
-        made.sends("Yes.")
-        made.receive(c.ClientAudioCommitEvent())
-        await made.until(lambda: ignored(made))
-        await asyncio.sleep(2)
-        assert (made.receipts, table.booked) == ([], [])
-        made.sends("Tell me about the weather.")
-        made.receive(c.ClientAudioCommitEvent())
-        assert (await made.until_receipt())["answered_by"] == "interrupted"
-
-
-# -- typed -------------------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("words", ["Yes, book it.", "Yes, but only three.", "ja", "sí", "好的"])
-async def test_only_the_card_consents_where_the_tool_asks_for_one(words: str) -> None:
-    table = Table(consent="card")
-    async with asked_call(table.tools, listener=SHOWN) as made:
-        await made.says(BOOK)
-        await made.until_state("asking")
-        await asyncio.sleep(2)
-        types(made, words)
-        await asyncio.sleep(2)
-        assert (ignored(made), made.receipts, table.booked) == (["card_only"], [], [])
-        click(made)
-        await made.until_receipt()
-        assert table.booked == [(4, "Friday")]
-
-
-@pytest.mark.parametrize("words", ["No.", "nein danke", "no gracias", "不要"])
-async def test_a_typed_no_refuses(words: str) -> None:
-    table = Table(consent="card")
-    async with asked_call(table.tools) as made:
-        await made.says(BOOK)
-        await made.until_state("asking")
-        types(made, words)
-        receipt = await made.until_receipt()
-        assert (receipt["answer"], receipt["words"], receipt["done"], table.booked) == ("no", words, "denied", [])
-
-
-async def typed_call(made: AskedCall) -> None:
-    types(made, BOOK)
-    await made.until_state("asking")
-    (question,) = made.custom("consent_question")
-    assert (question["by"], question["why"]) == ("card", "this client has sent no sound")
-    await asyncio.sleep(1.5)
-
-
-@pytest.mark.parametrize("consent", ["voice", "either"])
-async def test_a_typed_yes_consents_where_a_voice_would_have_asked(consent: str) -> None:
-    table = Table(consent=consent)
-    async with asked_call(table.tools, listener=SHOWN, microphone=False) as made:
-        await typed_call(made)
-        types(made, "Yes, please.")
-        receipt = await made.until_receipt()
-        assert (receipt["answered_by"], receipt["answer"], receipt["words"]) == ("text", "yes", "Yes, please.")
-        assert table.booked == [(4, "Friday")]
-        await made.until(lambda: made.said)
-        assert made.said == ["Result: booked for 4 on Friday."]
-
-
-async def test_a_typed_change_is_shown_and_asked_again() -> None:
-    table = Table()
-    async with asked_call(table.tools, listener=SHOWN, microphone=False) as made:
-        await typed_call(made)
-        types(made, "Yes, but only three.")
-        await made.until_state("changed")
-        told = made.custom("consent_question")[-1]
-        assert (told["question"], told["input"]) == (
-            "Shall I book a table for three people on Friday?",
-            '{"people": 3, "day": "Friday"}',
+STATES = ("waiting", "asking", "heard")
+YESES = ("Yes, book it.", "Yes, but only three.", "ja", "sí", "好的")
+CASES = {
+    "a spoken yes leaves the card open": leaves_the_card_open(says("Yes.")),
+    "a spoken change leaves the card open": leaves_the_card_open(says("Yes, but only three.")),
+    **{f"typed, {words} leaves the card open": leaves_the_card_open(types(words)) for words in YESES},
+    "a spoken no refuses with the user's words": refuses(says("No."), "voice", "No."),
+    **{
+        f"typed, {words} refuses": refuses(types(words), "text", words)
+        for words in ("No.", "nein danke", "no gracias", "不要")
+    },
+    "anything else that is said withdraws the call and is answered": withdrawn(
+        *(orders, asking, says(WEATHER), receipt(), until(lambda scene: scene.told.said), pause(3)),
+        said=["Result: interrupted by the user."],
+        tool=BY_CARD,
+    ),
+    "a yes that is said while the card is used is a turn of its own": agreed(
+        *(orders, asking, do(lambda scene: scene.anna.begins("Yes.")), pause(0.5), card()),
+        *(until(lambda scene: scene.told.said), pause(5)),
+        by="card",
+        tool=BY_CARD,
+    ),
+    "in push-to-talk the answer is what was sent": withdrawn(
+        *(sends(BOOK), asking, sends("Yes."), ignored(), pause(2), still_open, sends(WEATHER), receipt()),
+        ignored=["card_only"],
+        tool=BY_CARD,
+        options=PUSH_TO_TALK,
+    ),
+    **{
+        f"a typed yes consents where {asks} would have asked": case(
+            *(*ordered_in_writing, types("Yes, please."), said(DONE)),
+            booked=[FOUR],
+            receipts=[{"answered_by": "text", "answer": "yes", "words": "Yes, please."}],
+            said=[DONE],
+            tool={"consent": consent},
+            options=TYPED,
         )
-        types(made, "Yes.")  # before anybody can have read it
-        assert (ignored(made), table.booked) == (["too_soon"], [])
-        await asyncio.sleep(1.5)
-        types(made, "Yes.")
-        await made.until_receipt()
-        assert table.booked == [(3, "Friday")]
+        for asks, consent in (("a voice", "voice"), ("a voice or a card", "either"))
+    },
+    "a typed change is shown and asked again, and a yes is none before anybody can have read it": agreed(
+        *(*ordered_in_writing, types("Yes, but only three."), state("changed")),
+        is_so(lambda scene: scene.told.custom("consent_question")[-1]["question"] == ONLY_THREE),
+        is_so(lambda scene: '"people": 3' in scene.told.custom("consent_question")[-1]["input"]),
+        *(types("Yes."), ignored(), not_booked, pause(1.5), types("Yes."), receipt()),
+        by="text",
+        booked=[THREE],
+        ignored=["too_soon"],
+        options=TYPED,
+    ),
+    "a typed yes right with the card is to something else": case(
+        *(types(BOOK), asking, types("Yes."), pause(1), still_open), ignored=["too_soon"], options=TYPED
+    ),
+    "a client that shows no questions, as a page of AgentScope 1.x, consents to none": case(
+        *(*ordered_in_writing, types("Yes."), pause(1), still_open),
+        ignored=["card_only"],
+        options={"microphone": False},
+    ),
+    "a yes that was typed while the line was lost is to no card, as its user cannot have seen it": agreed(
+        *(types(BOOK), loses_the_line, asking, pause(5), do(lambda scene: scene.anna.come_back(**SHOWN))),
+        *(types("Yes."), pause(1), still_open, types("Yes."), receipt()),
+        by="text",
+        ignored=["too_soon"],
+        options={**TYPED, "grace_s": 30, "listener": {**SHOWN, "resumes_with": NativeDialect()}},
+    ),
+    **{f"the yes of a card is an error where a voice asks: {told}": refused_as_an_error(told) for told in STATES},
+    "the no of a card refuses where a voice asks": case(
+        *(orders, heard, card(False), receipt()),
+        receipts=[{"answered_by": "card", "answer": "no"}],
+        errors=[],
+        tool=BY_VOICE,
+    ),
+    "where the voice cannot ask the card consents": agreed(
+        *(orders, asking),
+        is_so(lambda scene: [one["by"] for one in scene.told.custom("consent_question")] == ["card"]),
+        *(card(), receipt()),
+        by="card",
+        tool=BY_VOICE,
+        options={"config": SessionConfig(output_modalities=("text",))},
+    ),
+}
 
 
-async def test_a_typed_yes_right_with_the_card_is_to_something_else() -> None:
-    table = Table()
-    async with asked_call(table.tools, listener=SHOWN, microphone=False) as made:
-        types(made, BOOK)
-        await made.until_state("asking")
-        types(made, "Yes.")
+@pytest.mark.parametrize("case", CASES.values(), ids=CASES)
+async def test_in_a_call(case: Case) -> None:
+    assert await differences(case, in_call) == {}
+
+
+async def test_how_it_is_asked_is_told_with_the_call_before_it_is_spoken() -> None:
+    async with asked(Table(consent="voice"), state="asking") as made:
+        told = made.custom("consent_question")
+        assert [(one["state"], one["by"], one["n"]) for one in told] == [
+            ("waiting", "voice", 0),
+            ("asking", "voice", 1),
+        ]
+        names = [event.type for event in made.log]
+        assert names[names.index("agent_response_tool_use_done") + 1] == "server_custom"
+
+
+@pytest.mark.parametrize(("consent", "code"), [("voice", "asked_by_voice"), ("either", "other_tool")])
+async def test_a_card_cannot_turn_its_call_into_another_that_asks(consent: str, code: str) -> None:
+    table = Table(consent=consent)
+
+    async def note(words: str) -> str:
+        """Write a note."""
+        return "written"
+
+    table.tools.register(note, consent="card")
+    async with asked(table, Waiter(("note", '{"words": "table"}')), state="asking") as made:
+        call_id = made.call_of("note").id
+        changed = ToolCallBlock(id=call_id, name="book_table", input='{"people": 9, "day": "Sunday"}')
+        made.on_card(True, changed, tool="note")
         await asyncio.sleep(1)
-        assert (ignored(made), made.receipts, table.booked) == (["too_soon"], [], [])
-
-
-async def test_a_client_that_shows_no_questions_consents_to_none() -> None:
-    """A page of AgentScope 1.x shows nothing that could be agreed to."""
-    table = Table()
-    async with asked_call(table.tools, microphone=False) as made:
-        await typed_call(made)
-        types(made, "Yes.")
-        await asyncio.sleep(1)
-        assert (ignored(made), made.receipts, table.booked) == (["card_only"], [], [])
+        assert (table.booked, made.errors()) == ([], [code])
 
 
 async def test_of_several_cards_a_yes_agrees_to_none_and_a_no_refuses_all() -> None:
     table = Table()
     table.tools.register(table.book_table, name="book_other", confirm=True, question="Shall I book another?")
-    calls = (("book_table", '{"people": 4, "day": "Friday"}'), ("book_other", '{"people": 2, "day": "Sunday"}'))
-    async with asked_call(table.tools, Waiter(calls), listener=SHOWN, microphone=False) as made:
-        types(made, BOOK)
+    waiter = Waiter(TO_BOOK, ("book_other", '{"people": 2, "day": "Sunday"}'))
+    async with asked_call(table.tools, waiter, listener=SHOWN, microphone=False) as made:
+        made.types(BOOK)
         await made.until_state("asking", 2)
         await asyncio.sleep(1.5)
-        types(made, "Yes.")
-        assert (ignored(made), table.booked) == (["card_only", "card_only"], [])
-        types(made, "No.")
+        made.types("Yes.")
+        assert (made.ignored, table.booked) == ([("card_only", "Yes.")] * 2, [])
+        made.types("No.")
         await made.until_receipt(2)
         assert [one["answer"] for one in made.receipts] == ["no", "no"]
         assert table.booked == []
@@ -233,48 +240,23 @@ async def test_a_yes_beside_a_form_of_a_tool_agrees_to_no_card() -> None:
         return "chosen"
 
     table.tools.register(seats)
-    calls = (("seats", "{}"), ("book_table", '{"people": 4, "day": "Friday"}'))
-    async with asked_call(table.tools, Waiter(calls), listener=SHOWN, microphone=False) as made:
-        types(made, BOOK)
+    async with asked_call(table.tools, Waiter(("seats", "{}"), TO_BOOK), listener=SHOWN, microphone=False) as made:
+        made.types(BOOK)
         await made.until_state("asking")
         await asyncio.sleep(1.5)
-        types(made, "Yes.")
+        made.types("Yes.")
         await asyncio.sleep(1)
-        assert (ignored(made), made.receipts, table.booked) == (["card_only"], [], [])
-        form = next(
-            one.tool_use for one in made.of(s.AgentResponseToolUseDoneEvent) if one.tool_use.name == "elicitation"
-        )
-        made.receive(c.ClientToolResultEvent(id=form.id, name=form.name, output="", confirmed=False))
-        types(made, "Yes.")
+        assert (made.ignored, made.receipts, table.booked) == ([("card_only", "Yes.")], [], [])
+        made.on_card(False, tool="elicitation")
+        made.types("Yes.")
         await made.until_receipt()
-        assert table.booked == [(4, "Friday")]
-
-
-async def test_a_yes_that_was_typed_while_the_line_was_lost_is_to_no_card() -> None:
-    """The client sends it once it is back, before its user can have seen the card."""
-    table = Table()
-    lost = {**SHOWN, "resumes_with": NativeDialect()}
-    async with asked_call(table.tools, grace_s=30, listener=lost, microphone=False) as made:
-        types(made, BOOK)
-        made.session.detach(made.listener)
-        await made.until_state("asking")
-        await asyncio.sleep(5)
-        made.come_back(**SHOWN)
-        types(made, "Yes.")
-        await asyncio.sleep(1)
-        assert (ignored(made), made.receipts, table.booked) == (["too_soon"], [], [])
-        types(made, "Yes.")
-        await made.until_receipt()
-        assert table.booked == [(4, "Friday")]
+        assert table.booked == [FOUR]
 
 
 async def test_the_time_in_which_the_user_reads_the_card_is_no_latency() -> None:
-    table = Table(consent="card")
-    async with asked_call(table.tools) as made:
-        await made.says(BOOK)
-        await made.until_state("asking")
+    async with asked(Table(consent="card"), state="asking") as made:
         await asyncio.sleep(20)
-        click(made)
+        made.on_card(True)
         await made.until(lambda: made.of(s.ServerLatencyEvent))
         (told,) = made.of(s.ServerLatencyEvent)
         assert told.latency_ms is not None

@@ -107,23 +107,21 @@ def test_each_suggested_rule_would_have_allowed_the_call(call: dict[str, Any]) -
         assert PermissionEngine([suggested]).decide(Tool(), call).allows
 
 
-@pytest.mark.parametrize(
-    ("mode", "expected"),
-    [("default", ASK), ("accept_edits", ASK), ("explore", DENY), ("bypass", ALLOW), ("dont_ask", DENY)],
-)
-def test_a_call_that_no_rule_is_about_is_decided_by_the_mode(mode: str, expected: PermissionBehavior) -> None:
-    assert decide(mode=mode).behavior is expected
-    assert decide(rule(ASK, "amount>20"), rule(DENY, "recipient=Bob"), mode=mode).behavior is expected
+def test_a_call_that_no_rule_is_about_is_decided_by_the_mode() -> None:
+    expected = {"default": ASK, "accept_edits": ASK, "explore": DENY, "bypass": ALLOW, "dont_ask": DENY}
+    others = rule(ASK, "amount>20"), rule(DENY, "recipient=Bob")
+    assert {mode: decide(mode=mode).behavior for mode in expected} == expected
+    assert {mode: decide(*others, mode=mode).behavior for mode in expected} == expected
 
 
-@pytest.mark.parametrize("mode", [*PermissionMode])
-def test_a_danger_is_asked_for_whatever_rules_allow(mode: PermissionMode) -> None:
-    danger = PermissionDecision(ASK, "a danger", "Safety check", bypass_immune=True)
-    decision = decide(rule(ALLOW), mode=mode, tool=Tool(own=danger))
-    assert decision.behavior is {"bypass": ALLOW, "explore": DENY, "dont_ask": DENY}.get(mode, ASK)
-    harmless = PermissionDecision(ASK, "rather ask")
-    if mode is not PermissionMode.EXPLORE:
-        assert decide(rule(ALLOW), mode=mode, tool=Tool(own=harmless)).allows
+def test_a_danger_is_asked_for_whatever_rules_allow() -> None:
+    danger = Tool(own=PermissionDecision(ASK, "a danger", "Safety check", bypass_immune=True))
+    harmless = Tool(own=PermissionDecision(ASK, "rather ask"))
+    expected = {"default": ASK, "accept_edits": ASK, "explore": DENY, "bypass": ALLOW, "dont_ask": DENY}
+    assert {mode: decide(rule(ALLOW), mode=mode, tool=danger).behavior for mode in expected} == expected
+    assert [
+        mode for mode in {*expected} - {"explore"} if not decide(rule(ALLOW), mode=mode, tool=harmless).allows
+    ] == []
 
 
 def test_an_unknown_mode_is_refused() -> None:
@@ -195,59 +193,46 @@ def test_a_coroutine_function_that_waits_for_nothing_is_decided_at_once() -> Non
 # -- tools with rules of their own -------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("pattern", "path", "expected"),
-    [
-        ("*.md", "notes/a.md", True),
-        ("*.md", "notes/a.txt", False),
-        ("notes/**", "notes/deep/a.md", True),
-        ("notes/*", "notes/deep/a.md", False),
-        ("notes/**", "notes/../secrets/a.md", False),
-        ("**/a.md", "a.md", True),
-        ("notes/a[*].md", "notes/a*.md", True),
-        ("notes/a[*].md", "notes/ab.md", False),
-        ("**", "/any/where", True),
-        ("notes/?.md", "notes/a.md", True),
-        ("notes/(a).md", "notes/(a).md", True),
-    ],
-)
-def test_a_rule_about_files_is_a_glob(pattern: str, path: str, expected: bool) -> None:
-    assert matches_path(pattern, path) is expected
+def test_a_rule_about_files_is_a_glob_and_one_about_commands_a_beginning() -> None:
+    """A row of `texts.tsv` is a pattern, a text, and whether they match ("strictly": only to deny)."""
+    rows = [line.split("\t") for line in Path(__file__).with_name("texts.tsv").read_text("utf-8").splitlines()[1:]]
+    commands = PrefixPermissions("command")
+    told = [
+        matches_path(pattern, given) if kind == "files" else commands.match_rule(pattern, {"command": given})
+        for kind, pattern, given, _ in rows
+    ]
+    assert [(row, got) for row, got in zip(rows, told, strict=True) if str(got).lower() != row[3]] == []
 
 
-@pytest.mark.parametrize(
-    ("pattern", "path"),
-    [
-        ("secrets/*", "/srv/secrets/key"),
-        ("secrets/*", "./secrets/key"),
-        ("./secrets/*", "/srv/secrets/key"),
-        ("secrets/**", "deep/secrets/a/key"),
-        ("/srv/secrets/*", "secrets/key"),
-        ("/srv/secrets/*", "public/../secrets/key"),
-        ("../secrets/*", "/secrets/key"),
-        ("secrets/*", "public/link/key"),
-        ("secrets/*", "Secrets/KEY"),
-        ("secrets/**", "secrets"),
-        ("/srv/secrets/**", "public/link"),
-        ("secrets/", "deep/secrets/a/key"),
-        ("caf\u00e9/*", "cafe\u0301/key"),
-    ],
-)
-def test_a_glob_that_forbids_is_about_every_way_to_the_file(
-    pattern: str, path: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_glob_that_forbids_is_about_every_way_to_the_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """One that allows is about the path as it is given."""
-    root = str(tmp_path)
     (tmp_path / "srv" / "secrets").mkdir(parents=True)
     (tmp_path / "srv" / "public").mkdir()
     (tmp_path / "srv" / "public" / "link").symlink_to(tmp_path / "srv" / "secrets")
     monkeypatch.chdir(tmp_path / "srv")
-    pattern, path = (f"{root}{one}" if one.startswith("/") else one for one in (pattern, path))
     tool = Tool(PathPermissions("path"))
-    for behavior, expected in ((DENY, "deny"), (ASK, "ask")):
-        assert decide(rule(behavior, pattern), tool=tool, path=path, mode="bypass").behavior == expected
-    is_as_given = (pattern, path) == ("secrets/*", "./secrets/key")
-    assert decide(rule(ALLOW, pattern), tool=tool, path=path).allows is is_as_given
+    ways = [
+        ("secrets/*", "./secrets/key"),
+        ("secrets/*", f"{tmp_path}/srv/secrets/key"),
+        ("./secrets/*", f"{tmp_path}/srv/secrets/key"),
+        ("secrets/**", "deep/secrets/a/key"),
+        (f"{tmp_path}/srv/secrets/*", "secrets/key"),
+        (f"{tmp_path}/srv/secrets/*", "public/../secrets/key"),
+        ("../secrets/*", f"{tmp_path}/secrets/key"),
+        ("secrets/*", "public/link/key"),
+        ("secrets/*", "Secrets/KEY"),
+        ("secrets/**", "secrets"),
+        (f"{tmp_path}/srv/secrets/**", "public/link"),
+        ("secrets/", "deep/secrets/a/key"),
+        ("caf\u00e9/*", "cafe\u0301/key"),
+    ]
+
+    def decided(behavior: PermissionBehavior, mode: str = "default") -> list[PermissionBehavior]:
+        return [decide(rule(behavior, glob), mode=mode, tool=tool, path=path).behavior for glob, path in ways]
+
+    assert decided(DENY, "bypass") == [DENY] * len(ways)
+    assert decided(ASK, "bypass") == [ASK] * len(ways)
+    assert [one == ALLOW for one in decided(ALLOW)] == [True] + [False] * (len(ways) - 1)
 
 
 def test_of_several_paths_one_that_is_denied_denies_all_and_only_all_that_are_allowed_are() -> None:
@@ -267,22 +252,20 @@ def test_a_glob_that_forbids_is_about_no_other_folder() -> None:
         assert decide(rule(DENY, "secrets/*"), tool=tool, path=path).asks
 
 
-@pytest.mark.parametrize(
-    ("one", "other", "mode"),
-    [
-        ("bypass", "explore", "explore"),
-        ("accept_edits", "dont_ask", "dont_ask"),
-        ("dont_ask", "explore", "explore"),
-        ("explore", "bypass", "explore"),
-        ("default", "accept_edits", "accept_edits"),
-        ("bypass", "default", "bypass"),
-        ("accept_edits", "bypass", "accept_edits"),
-    ],
-)
-def test_a_mode_that_denies_is_not_loosened_by_the_one_it_is_joined_with(one: str, other: str, mode: str) -> None:
-    rules = [rule(ALLOW, "amount=1")], [rule(DENY, "amount=2")]
-    joined = PermissionEngine(rules[0], one).joined(PermissionEngine(rules[1], other))
-    assert (joined.mode, joined.rules) == (mode, [*rules[1], *rules[0]])
+def test_a_mode_that_denies_is_not_loosened_by_the_one_it_is_joined_with() -> None:
+    rows = {
+        ("bypass", "explore"): "explore",
+        ("accept_edits", "dont_ask"): "dont_ask",
+        ("dont_ask", "explore"): "explore",
+        ("explore", "bypass"): "explore",
+        ("default", "accept_edits"): "accept_edits",
+        ("bypass", "default"): "bypass",
+        ("accept_edits", "bypass"): "accept_edits",
+    }
+    ours, theirs = [rule(ALLOW, "amount=1")], [rule(DENY, "amount=2")]
+    joined = {row: PermissionEngine(ours, row[0]).joined(PermissionEngine(theirs, row[1])) for row in rows}
+    assert {row: one.mode for row, one in joined.items()} == rows
+    assert [row for row, one in joined.items() if one.rules != [*theirs, *ours]] == []
 
 
 def test_a_tool_for_files_may_change_those_in_the_working_directories() -> None:
@@ -313,39 +296,16 @@ def test_a_link_within_a_working_directory_to_what_may_run_code_is_asked_for(tmp
     assert engine.decide(tool, {"path": f"{tmp_path}/\0"}).asks
 
 
-@pytest.mark.parametrize(
-    ("pattern", "command", "expected"),
-    [
-        ("git commit:*", "git commit -m x", True),
-        ("git commit:*", "git commit", True),
-        ("git commit:*", "git commits", False),
-        ("git *", "git  push", True),
-        ("git * main", "git push origin main", True),
-        ("git push", "git  push", True),
-        ("push", "git push", "strictly"),
-        ("git status", "git status && rm -rf .", "strictly"),
-        ("push", "git pull", False),
-    ],
-)
-def test_a_rule_about_the_beginning_of_a_text(pattern: str, command: str, expected: Match) -> None:
-    assert PrefixPermissions("command").match_rule(pattern, {"command": command}) is expected
-
-
-@pytest.mark.parametrize(
-    "further", ["; rm -rf .", " && rm -rf .", "& rm -rf .", " | sh", " `rm -rf .`", " $(rm -rf .)", "\nrm -rf ."]
-)
-def test_a_rule_about_the_beginning_of_a_command_does_not_allow_a_further_one(
-    further: str, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_a_rule_about_the_beginning_of_a_command_does_not_allow_a_further_one(caplog: pytest.LogCaptureFixture) -> None:
     """One that denies counts, and no rule is taken for a bad one."""
-    tool, given = Tool(PrefixPermissions("command")), {"command": f"git status{further}"}
-    rule = PermissionRule(tool_name=tool.name, rule_content="git status:*", behavior=PermissionBehavior.ALLOW)
-    assert PermissionEngine([rule]).decide(tool, {"command": "git status -s"}).allows
-    asked = PermissionEngine([rule]).decide(tool, given)
-    assert asked.asks
-    assert [one.rule_content for one in asked.suggested_rules or ()] == [None]
-    denies = PermissionRule(tool_name=tool.name, rule_content="git status:*", behavior=PermissionBehavior.DENY)
-    assert PermissionEngine([denies]).decide(tool, given).denies
+    tool = Tool(PrefixPermissions("command"))
+    further = ("; rm -rf .", " && rm -rf .", "& rm -rf .", " | sh", " `rm -rf .`", " $(rm -rf .)", "\nrm -rf .")
+    allows, denies = rule(ALLOW, "git status:*"), rule(DENY, "git status:*")
+    assert decide(allows, tool=tool, command="git status -s").allows
+    asked = [decide(allows, tool=tool, command=f"git status{one}") for one in further]
+    assert [one.asks for one in asked] == [True] * len(further)
+    assert [[rule.rule_content for rule in one.suggested_rules or ()] for one in asked] == [[None]] * len(further)
+    assert [one for one in further if not decide(denies, tool=tool, command=f"git status{one}").denies] == []
     assert not caplog.records
 
 
