@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from realtime.agent import RealtimeAgent
+from realtime.audio.playback import WallClockPlayback
 from realtime.call.session import Session
 from realtime.event import client as c
 from realtime.event import server as s
@@ -18,15 +19,12 @@ from realtime.model.local.engine import SpeechEngine
 from realtime.model.local.language_model import Prompt, Reply, ReplyText, ReplyToolCall
 from realtime.model.script import CallTools, Speak, Step
 from realtime.model.scripted import PROFILE, ScriptedModel
-from realtime.runtime import Runtime
-from tests.agent.fakes import ListSink, listener_into
 from tests.agent.office import NAME, Office, desk, left_over
 from tests.agent.test_delegate import ANSWER
-from tests.agent.test_dropped_socket import Log, hear_all, said
+from tests.agent.test_dropped_socket import HANG_S, Log, hear_all, in_call, said
 from tests.agent.test_providers import SECOND, call
 from tests.agent.thinking import ends_in
 from tests.model.local.stand_ins import stand_in_parts
-from tests.model.loopback import PATIENCE_S
 from tests.model.providers import DASHSCOPE, GEMINI, OPENAI, Fake
 from tests.server.harness import settled
 
@@ -54,10 +52,10 @@ class Waiting(Office):
         self._was_asked, self._was_interrupted = asyncio.Event(), asyncio.Event()
 
     async def was_asked(self) -> None:
-        await ends_in(PATIENCE_S, self._was_asked.wait())
+        await ends_in(HANG_S, self._was_asked.wait())
 
     async def was_interrupted(self) -> None:
-        await ends_in(PATIENCE_S, self._was_interrupted.wait())
+        await ends_in(HANG_S, self._was_interrupted.wait())
 
     async def handle_interrupt(self, *args: Any, **kwargs: Any) -> Msg:
         self._was_interrupted.set()
@@ -131,39 +129,28 @@ async def test_in_the_background_the_model_talks_on_and_tells_the_answer_later(
 
 
 @each
-async def test_the_answer_is_told_at_the_link_that_follows_a_lost_one(fake: Fake, options: dict[str, str]) -> None:
+@pytest.mark.parametrize("background", [True, False])
+async def test_the_answer_is_told_at_the_link_that_follows_a_lost_one(
+    fake: Fake, options: dict[str, str], background: bool
+) -> None:
     office = Waiting()
-    async with call(fake, toolkit=desk(office), **options) as (session, log, service):
-        provider = await asked(fake, session, service)
-        await provider.when(lambda: given(fake, provider) != [])
-        await spoken(fake, session, log, provider, ON_IT)
-        provider.drop()
-        await log.until(lambda: log.of(s.AgentReconnectedEvent) != [])
-        office.may_answer.set()
-        second = await service.session(2)
-        await second.until(fake.asks)
-        frames = str(second.frames)
-        assert frames.count(ANSWER) == 1
-        assert frames.count(ON_IT) == 1
-        await spoken(fake, session, log, second, TOLD)
-        assert said(session)[-1] == ("assistant", TOLD)
-        assert log.of(s.AgentErrorEvent) == []
-
-
-@each
-async def test_an_answer_in_the_foreground_survives_a_lost_link(fake: Fake, options: dict[str, str]) -> None:
-    office = Waiting()
-    async with call(fake, toolkit=desk(office, background=False), **options) as (session, log, service):
+    async with call(fake, toolkit=desk(office, background=background), **options) as (session, log, service):
         provider = await asked(fake, session, service)
         await office.was_asked()
+        if background:
+            await provider.when(lambda: given(fake, provider) != [])
+            await spoken(fake, session, log, provider, ON_IT)
         provider.drop()
         await log.until(lambda: log.of(s.AgentReconnectedEvent) != [])
         office.may_answer.set()
         second = await service.session(2)
         await second.when(lambda: ANSWER in str(second.frames))
         await second.until(fake.asks)
+        frames = str(second.frames)
+        assert (frames.count(ANSWER), frames.count(ON_IT)) == (1, background)
         await spoken(fake, session, log, second, TOLD)
         assert said(session)[-1] == ("assistant", TOLD)
+        assert log.of(s.AgentErrorEvent) == []
 
 
 @each
@@ -197,9 +184,6 @@ async def test_a_voice_that_withdraws_the_call_at_the_service_interrupts_the_age
         await office.was_interrupted()
 
 
-# -- without a provider ------------------------------------------------------------------------------------------------
-
-
 class Clerk:
     """A language model that asks the office and repeats its answer."""
 
@@ -224,26 +208,18 @@ class Clerk:
 
 async def conversation(model: Any, office: Waiting, *, background: bool) -> list[str]:
     """What the model says to the question, up to the answer; all of it is played at once."""
-    runtime = Runtime()
     agent = RealtimeAgent("Friday", "", model, toolkit=desk(office, background=background))
-    session = Session(participant=agent.run(), runtime=runtime, session_id="session1")
-    view = listener_into(ListSink(), runtime)
-    session.attach(view)
-    log = Log()
-    session.log.subscribe(log.note)
-    await session.start(SessionConfig(output_modalities=("text",)))
-    session.receive(c.ClientTextAppendEvent(text=QUESTION))
-    if background:
-        await log.until(lambda: any(ON_IT in text for _, text in said(session)))
-    else:
-        await office.was_asked()
-    office.may_answer.set()
-    await log.until(lambda: any(TOLD in text for _, text in said(session)))
-    words = [text for who, text in said(session) if who == "assistant"]
-    assert log.of(s.AgentErrorEvent) == []
-    await session.end("test_over")
-    session.detach(view)
-    return words
+    config, clock = SessionConfig(output_modalities=("text",)), WallClockPlayback(24_000)
+    async with in_call(agent, config, clock) as (session, log):
+        session.receive(c.ClientTextAppendEvent(text=QUESTION))
+        if background:
+            await log.until(lambda: any(ON_IT in text for _, text in said(session)))
+        else:
+            await office.was_asked()
+        office.may_answer.set()
+        await log.until(lambda: any(TOLD in text for _, text in said(session)))
+        assert log.of(s.AgentErrorEvent) == []
+        return [text for who, text in said(session) if who == "assistant"]
 
 
 @pytest.mark.parametrize("background", [False, True])

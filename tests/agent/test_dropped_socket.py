@@ -14,7 +14,7 @@ import pytest
 from websockets.exceptions import ConnectionClosed
 
 from realtime.agent.realtime import RealtimeAgent
-from realtime.audio.playback import AcknowledgedPlayback
+from realtime.audio.playback import AcknowledgedPlayback, PlaybackClock
 from realtime.call.session import Session as CallSession
 from realtime.event import client as c
 from realtime.event import server as s
@@ -26,7 +26,9 @@ from realtime.runtime import Runtime
 from tests.agent.fakes import ListSink, listener_into
 from tests.model.emulator import BYTES_PER_MS, CHUNK_MS, Emulator, Json, Session
 
-LIMITS = WireLimits(first_delay_s=0.01, max_delay_s=0.02, open_timeout_s=5.0, session_timeout_s=5.0)
+HANG_S = 120.0
+"""After so long a test that waits for a socket is taken to hang."""
+LIMITS = WireLimits(first_delay_s=0.01, max_delay_s=0.02, open_timeout_s=HANG_S, session_timeout_s=HANG_S)
 QUESTION = "what time is"
 ANSWER = "it is half past nine"
 ANSWERS = {QUESTION: ANSWER, "still there": "yes"}
@@ -151,12 +153,8 @@ class DroppingEmulator(Emulator):
 
     async def _serve(self, socket: Any) -> None:
         number = len(self.sessions) + 1
-        session = Service(
-            socket,
-            number,
-            drop_after=self._drop_after if number <= self._drops else None,
-            words_late=self._words_late,
-        )
+        drop_after = self._drop_after if number <= self._drops else None
+        session = Service(socket, number, drop_after=drop_after, words_late=self._words_late)
         async with self._opened:
             self.sessions.append(session)
             self._opened.notify_all()
@@ -186,10 +184,29 @@ class Log:
         return [event for event in self.events if isinstance(event, kind)]
 
     async def until(self, holds: Callable[[], bool]) -> None:
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(HANG_S):
             while not holds():
                 self._said.clear()
                 await self._said.wait()
+
+
+@asynccontextmanager
+async def in_call(
+    agent: RealtimeAgent, config: SessionConfig, clock: PlaybackClock | None = None
+) -> AsyncIterator[tuple[CallSession, Log]]:
+    """A call with this agent, in real time; its client acknowledges what it plays."""
+    runtime = Runtime()
+    session = CallSession(participant=agent.run(), runtime=runtime, session_id="session1")
+    view = listener_into(ListSink(), runtime, clock=clock or AcknowledgedPlayback(24_000))
+    session.attach(view)
+    log = Log()
+    session.log.subscribe(log.note)
+    await session.start(config)
+    try:
+        yield session, log
+    finally:
+        await session.end("test_over")
+        session.detach(view)
 
 
 @asynccontextmanager
@@ -197,20 +214,9 @@ async def talk(
     provider: Emulator, limits: WireLimits = LIMITS, interruption: InterruptionMode | None = None
 ) -> AsyncIterator[tuple[CallSession, Log]]:
     model = OpenAIRealtimeModel(api_key="sk-test", base_url=provider.base_url, limits=limits)
-    runtime = Runtime()
-    session = CallSession(
-        participant=RealtimeAgent("Friday", "Be nice.", model).run(), runtime=runtime, session_id="session1"
-    )
-    view = listener_into(ListSink(), runtime, clock=AcknowledgedPlayback(24_000))
-    session.attach(view)
-    log = Log()
-    session.log.subscribe(log.note)
-    await session.start(SessionConfig(turn_detection=TurnDetection(interruption=interruption)))
-    try:
-        yield session, log
-    finally:
-        await session.end("test_over")
-        session.detach(view)
+    config = SessionConfig(turn_detection=TurnDetection(interruption=interruption))
+    async with in_call(RealtimeAgent("Friday", "Be nice.", model), config) as made:
+        yield made
 
 
 def ask(session: CallSession) -> None:
@@ -261,7 +267,6 @@ async def test_an_answer_that_is_broken_off_goes_on_after_the_heard_part(drop_af
         await log.until(lambda: said(session) == [("user", QUESTION), ("assistant", ANSWER)])
         first, second = [item for item in session.conversation.items() if item.role == "assistant"]
         await log.until(lambda: len(log.of(s.AgentResponseDoneEvent)) == 2)
-
         assert first.text, "some of it was heard"
         assert f"{first.text} {second.text}" == ANSWER
         assert [event.status for event in log.of(s.AgentResponseDoneEvent)] == ["failed", "completed"]
@@ -279,7 +284,6 @@ async def test_a_provider_that_stays_away_ends_the_answer_and_the_call_with_its_
         await provider.session()
         provider.refuse = (HTTPStatus.SERVICE_UNAVAILABLE, {})
         await log.until(lambda: log.of(s.AgentEndedEvent) != [])
-
         (done,) = log.of(s.AgentResponseDoneEvent)
         assert (done.status, done.status_details) == ("failed", {"type": "failed", "reason": "link_lost"})
         assert len(log.of(s.AgentReconnectingEvent)) == 3
@@ -294,7 +298,6 @@ async def test_a_provider_that_drops_again_and_again_is_left_in_the_end() -> Non
     async with DroppingEmulator(3, drops=9) as provider, talk(provider, limits) as (session, log):
         ask(session)
         await log.until(lambda: log.of(s.AgentEndedEvent) != [])
-
         assert len(provider.sessions) == 4
         assert [event.code for event in log.of(s.AgentErrorEvent)] == ["link_lost"]
         assert len(log.of(s.AgentInputStartedEvent)) == 1
@@ -302,7 +305,7 @@ async def test_a_provider_that_drops_again_and_again_is_left_in_the_end() -> Non
 
 @pytest.mark.parametrize("words_late", [False, True], ids=["words first", "words last"])
 @pytest.mark.parametrize("drop_after", range(FRAMES))
-@pytest.mark.parametrize("interruption", ["selective", "immediate"])
+@pytest.mark.parametrize("interruption", ["selective", pytest.param("immediate", marks=pytest.mark.night)])
 async def test_a_socket_dropped_at_any_frame_costs_no_word_and_doubles_none(
     drop_after: int, words_late: bool, interruption: InterruptionMode
 ) -> None:
@@ -318,13 +321,8 @@ async def test_a_socket_dropped_at_any_frame_costs_no_word_and_doubles_none(
         hear_all(session)
         session.receive(c.ClientTextAppendEvent(text="still there"))
         await log.until(lambda: said(session)[-1] == ("assistant", "yes"))
-
-        assert said(session) == [
-            ("user", QUESTION),
-            ("assistant", ANSWER),
-            ("user", "still there"),
-            ("assistant", "yes"),
-        ]
+        assert said(session)[:3] == [("user", QUESTION), ("assistant", ANSWER), ("user", "still there")]
+        assert len(said(session)) == 4
         assert [event.attempt for event in log.of(s.AgentReconnectingEvent)] == [1]
         for kind in (s.AgentInputStartedEvent, s.AgentInputDoneEvent, s.AgentInputCommittedEvent):
             assert len(log.of(kind)) == 1, kind

@@ -1,26 +1,34 @@
-"""Whole calls on the models of the providers, each with its service on loopback."""
+"""Whole calls on the models of the providers, each with its service on loopback, and calls from one to another."""
 
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
+from http import HTTPStatus
 from typing import Any
 
 import numpy as np
 import pybase64
 import pytest
 
+from realtime.agent import transfer
 from realtime.agent.realtime import RealtimeAgent
-from realtime.audio.playback import AcknowledgedPlayback
 from realtime.call.session import Session
 from realtime.event import client as c
 from realtime.event import server as s
 from realtime.event.base import AudioFormat, ContentPart, Item
 from realtime.event.config import SessionConfig, TurnDetection
-from realtime.runtime import Runtime
+from realtime.model.failover import failover
+from realtime.model.gemini.model import GeminiRealtimeModel
+from realtime.model.local import LocalRealtimeModel
+from realtime.model.openai_family.openai import OpenAIRealtimeModel
+from realtime.model.scripted import MANUAL_PROFILE, ScriptedModel, Speak
+from realtime.model.wire import WireLimits
 from realtime.tool import Toolkit
-from tests.agent.fakes import ListSink, listener_into
-from tests.agent.test_dropped_socket import Log, hear_all, said
+from tests.agent.fakes import FakeDetector, speech
+from tests.agent.test_dropped_socket import HANG_S, Log, hear_all, in_call, said
+from tests.model.emulator import Emulator
+from tests.model.gemini_emulator import GeminiEmulator
 from tests.model.providers import DASHSCOPE, FAKES, GEMINI, OPENAI, Fake
 
 PUSH_TO_TALK = SessionConfig(turn_detection=TurnDetection(authority="client"))
@@ -41,19 +49,9 @@ async def call(
     fake: Fake, config: SessionConfig = PUSH_TO_TALK, toolkit: Toolkit | None = None, **options: Any
 ) -> AsyncIterator[tuple[Session, Log, Any]]:
     async with fake.service() as service:
-        runtime = Runtime()
         agent = RealtimeAgent("Friday", "Be nice.", fake.model(service, **options), toolkit=toolkit)
-        session = Session(participant=agent.run(), runtime=runtime, session_id="session1")
-        view = listener_into(ListSink(), runtime, clock=AcknowledgedPlayback(24_000))
-        session.attach(view)
-        log = Log()
-        session.log.subscribe(log.note)
-        await session.start(config)
-        try:
+        async with in_call(agent, config) as (session, log):
             yield session, log, service
-        finally:
-            await session.end("test_over")
-            session.detach(view)
 
 
 async def turn_over(fake: Fake, service: Any) -> bytes:
@@ -139,7 +137,6 @@ async def test_a_turn_whose_commit_was_under_way_is_said_again_and_answered(fake
         (await service.session()).drop()
         await log.until(lambda: log.of(s.AgentReconnectedEvent) != [])
         second = await service.session(2)
-
         await second.when(lambda: fake.has_asked_turn(second))
         assert fake.sent_audio(second) == before
         await fake.speak(second, "I heard you", SECOND)
@@ -154,10 +151,7 @@ CREATED, ASKED = "conversation.item.create", "response.create"
 HEARD, COMMITTED = "input_audio_buffer.append", "input_audio_buffer.commit"
 TABLE: dict[str, tuple[list[c.ClientEvent], list[list[str]]]] = {
     # What the client sends, and what the three providers get: OpenAI, Gemini, DashScope.
-    "text": (
-        [c.ClientTextAppendEvent(text="hello")],
-        [[CREATED, ASKED], ["clientContent, asks"], [CREATED, ASKED]],
-    ),
+    "text": ([c.ClientTextAppendEvent(text="hello")], [[CREATED, ASKED], ["clientContent, asks"], [CREATED, ASKED]]),
     "speech": (
         [SPEECH, c.ClientAudioCommitEvent()],
         [
@@ -299,3 +293,148 @@ async def test_a_typed_interruption_tells_what_was_heard_before_it_asks_for_the_
         ]
         (cut,) = provider.sent("conversation.item.truncate")
         assert cut["audio_end_ms"] == 700
+
+
+LIMITS = WireLimits(first_delay_s=0.01, max_delay_s=0.02, attempts=2, open_timeout_s=HANG_S, session_timeout_s=HANG_S)
+SECOND_OF_SPEECH = b"\1\0" * 24_000
+
+
+async def test_the_reply_and_the_speech_of_the_user_go_on_with_the_next_provider() -> None:
+    async with AsyncExitStack() as stack:
+        openai = await stack.enter_async_context(Emulator())
+        gemini = await stack.enter_async_context(GeminiEmulator())
+        first_model = OpenAIRealtimeModel(api_key="sk-test", base_url=openai.base_url, limits=LIMITS)
+        next_model = GeminiRealtimeModel(api_key="g-test", base_url=gemini.base_url, limits=LIMITS)
+        model = failover([first_model, next_model])
+        agent = RealtimeAgent("Friday", "Be nice.", model, make_detector=lambda detection: FakeDetector())
+        session, log = await stack.enter_async_context(in_call(agent, PUSH_TO_TALK))
+
+        session.receive(c.ClientTextAppendEvent(text="Count."))
+        first = await openai.session()
+        await first.until("response.create")
+        where = {"response_id": "resp_1", "item_id": "item_a", "output_index": 0, "content_index": 0}
+        await first.begin("resp_1", "item_a")
+        await first.send("response.output_audio_transcript.delta", **where, delta="one two three four five")
+        await first.send("response.output_audio.delta", **where, delta=pybase64.b64encode_as_string(SECOND_OF_SPEECH))
+        await log.until(lambda: log.of(s.AgentResponseAudioDeltaEvent) != [])
+        session.receive(c.ClientAudioAppendEvent(audio=speech(600, 48_000), format=AudioFormat.pcm16(48_000)))
+        openai.refuse = (HTTPStatus.SERVICE_UNAVAILABLE, {})
+        first.drop()
+        await log.until(lambda: log.of(s.AgentReconnectedEvent) != [])
+
+        second = await gemini.session()
+        seed = await second.until("clientContent")
+        heard = session.conversation.items()[1].text
+        assert 0 < len(heard) < len("one two three four five")
+        assert [part["text"] for turn in seed["turns"] for part in turn["parts"]] == ["Count.", heard]
+        asked = await second.until("clientContent", 2)
+        assert "Go on exactly where it stops" in str(asked)
+        samples_16k = len(second.audio) // 2
+        assert abs(samples_16k - 600 * 16) < 20 * 16, "speech that was under way is said again, at this model's rate"
+        await second.begin(" three four five", SECOND_OF_SPEECH)
+        await second.finish()
+        await log.until(lambda: log.of(s.AgentResponseDoneEvent)[-1].status == "completed")
+
+        told = [(item.role, item.text.strip()) for item in session.conversation.items()]
+        assert told == [("user", "Count."), ("assistant", heard), ("assistant", "three four five")]
+        reasons = [event.reason for event in log.of(s.AgentReconnectingEvent)]
+        assert reasons == ["link_lost", "provider_unavailable", "provider_unavailable"]
+        assert len(log.of(s.AgentReconnectedEvent)) == 1
+        assert log.of(s.AgentErrorEvent) == []
+        assert [event.seq for event in log.events] == [*range(1, len(log.events) + 1)]
+
+
+PAIRS = [(one, other) for one in FAKES for other in FAKES if one is not other]
+MOMENT = b"\1\0" * 9_600
+
+
+async def answered(log: Log, times: int) -> None:
+    await log.until(lambda: len(log.of(s.AgentResponseDoneEvent)) == times)
+
+
+@pytest.mark.parametrize(("one", "other"), PAIRS, ids=[f"{one.name} to {other.name}" for one, other in PAIRS])
+async def test_the_words_that_were_heard_and_the_users_speech_reach_the_other_provider(one: Fake, other: Fake) -> None:
+    async with AsyncExitStack() as stack:
+        services = [await stack.enter_async_context(fake.service()) for fake in (one, other)]
+        entered: list[RealtimeAgent] = []
+
+        async def on_enter(agent: RealtimeAgent) -> None:
+            entered.append(agent)
+
+        ann = RealtimeAgent("Ann", "You are Ann.", one.model(services[0]), on_enter=on_enter)
+        ben = RealtimeAgent("Ben", "You are Ben.", other.model(services[1]))
+        session, log = await stack.enter_async_context(in_call(ann, PUSH_TO_TALK))
+        session.receive(c.ClientTextAppendEvent(text="Count."))
+        provider = await services[0].session()
+        await provider.until(one.asks)
+        await one.speak(provider, "one two three", SECOND)
+        await answered(log, 1)
+        hear_all(session)
+        session.receive(c.ClientAudioAppendEvent(audio=MOMENT, format=AudioFormat.pcm16(16_000)))
+        await entered[0].transfer_to(ben)
+        assert [event.agent_name for event in log.of(s.AgentReadyEvent)] == ["Ann", "Ben"]
+        next_provider = await services[1].session()
+        assert "one two three" in str(next_provider.frames)
+        assert "You are Ben." in str(next_provider.frames)
+        session.receive(c.ClientAudioCommitEvent())
+        await turn_over(other, services[1])
+        n_samples = len(other.sent_audio(next_provider)) // 2
+        assert abs(n_samples - len(MOMENT) // 2 * other.input_hz // 16_000) < other.input_hz // 50
+        await other.speak(next_provider, "four five six", SECOND)
+        await answered(log, 2)
+        words = [item.text.strip() for item in session.conversation.items() if item.role == "assistant"]
+        assert words == ["one two three", "four five six"]
+        assert log.of(s.AgentErrorEvent) == []
+        assert log.of(s.AgentEndedEvent) == []
+
+
+async def test_a_call_goes_through_four_kinds_of_models() -> None:
+    """Scripted, OpenAI, Gemini, DashScope: each knows all that was heard before."""
+    async with AsyncExitStack() as stack:
+        fakes = (OPENAI, GEMINI, DASHSCOPE)
+        services = [await stack.enter_async_context(fake.service()) for fake in fakes]
+        first = RealtimeAgent("Ann", "", ScriptedModel([Speak("zero", 0.1)], profile=MANUAL_PROFILE, strict=False))
+        log = Log()
+        await first.start(log.note, config=PUSH_TO_TALK)
+        await answered(log, 1)
+        for place, (fake, service) in enumerate(zip(fakes, services, strict=True), 1):
+            await first.transfer_to(RealtimeAgent(f"Ben {place}", "", fake.model(service)))
+            provider = await service.session()
+            await first.handle_input(c.ClientTextAppendEvent(text=f"Number {place}, please."))
+            await provider.until(fake.asks)
+            await fake.speak(provider, f"this is {place}", SECOND[:4_800])
+            await answered(log, place + 1)
+        words = [event.transcript.strip() for event in log.of(s.AgentResponseAudioTranscriptDoneEvent)]
+        assert words == ["zero", "this is 1", "this is 2", "this is 3"]
+        told = str((await services[-1].session()).frames)
+        assert all(one in told for one in ("zero", "this is 1", "this is 2"))
+        assert log.of(s.AgentErrorEvent) == []
+        await first.stop()
+
+
+async def test_the_embedded_model_repeats_what_a_provider_said_and_hands_on_what_it_said_itself(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(transfer, "JOIN_S", HANG_S)  # its speech models may take long to be read
+    async with AsyncExitStack() as stack:
+        services = [await stack.enter_async_context(fake.service()) for fake in (OPENAI, GEMINI)]
+        first = RealtimeAgent("Ann", "", OPENAI.model(services[0]))
+        log = Log()
+        await first.start(log.note, config=PUSH_TO_TALK)
+        await first.handle_input(c.ClientTextAppendEvent(text="Say the code, please."))
+        provider = await services[0].session()
+        await provider.until(OPENAI.asks)
+        await OPENAI.speak(provider, "the code is kingfisher", SECOND[:4_800])
+        await answered(log, 1)
+        await first.transfer_to(RealtimeAgent("Ben", "", LocalRealtimeModel()))
+        await first.handle_input(c.ClientTextAppendEvent(text="Please repeat that."))
+        await answered(log, 2)
+        repeated = log.of(s.AgentResponseAudioTranscriptDoneEvent)[-1].transcript
+        assert "kingfisher" in repeated
+        await first.transfer_to(RealtimeAgent("Cem", "", GEMINI.model(services[1])))
+        await first.handle_input(c.ClientTextAppendEvent(text="Which code was it?"))
+        provider = await services[1].session()
+        await provider.until(GEMINI.asks)
+        assert str(provider.frames).count("kingfisher") == 2
+        assert log.of(s.AgentErrorEvent) == []
+        await first.stop()

@@ -17,6 +17,7 @@ from realtime.event import TextBlockDeltaEvent
 from realtime.message import Base64Source, DataBlock, Msg, TextBlock, ThinkingBlock, UserMsg
 from realtime.model.chat.families import FAMILIES
 from realtime.tool import Toolkit
+from tests.agent.test_dropped_socket import HANG_S
 from tests.model.chat.scripts import PROVIDERS, Call, Provider, Script
 from tests.model.local.chat_endpoint import Asked, ChatEndpoint, Hold, chat_endpoint
 
@@ -105,24 +106,20 @@ async def test_the_agent_thinks_calls_tools_and_answers(provider: Provider, endp
 
 async def test_each_round_is_a_message_and_its_results(family: str, provider: Provider, endpoint: ChatEndpoint) -> None:
     """FMT-01, FMT-02, FMT-03, FMT-04: the roles of the history that a tool's result makes."""
-    endpoint.will(
-        *provider.frames(Script(words=("Let me see.",), calls=(Call("call_1", "find", ('{"name": "tea"}',)),)))
-    )
+    tea = Call("call_1", "find", ('{"name": "tea"}',))
+    endpoint.will(*provider.frames(Script(words=("Let me see.",), calls=(tea,))))
     endpoint.will(*provider.frames(Script(words=("Shelf 1.",))))
     endpoint.will(*provider.frames(Script(words=("You are welcome.",))))
     agent = thinker(provider, endpoint, toolkit=shop([]))
     await agent(UserMsg("user", "Where is tea?"))
     await agent(UserMsg("user", "Thank you."))
-    roles = [message["role"] for message in history(endpoint.asked[2])]
-    assert (
-        roles
-        == {
-            "openai": ["system", "user", "assistant", "tool", "assistant", "user"],
-            "dashscope": ["system", "user", "assistant", "tool", "assistant", "user"],
-            "gemini": ["user", "model", "user", "model", "user"],
-            "anthropic": ["user", "assistant", "user", "assistant", "user"],
-        }[family]
-    )
+    roles = {
+        "openai": ["system", "user", "assistant", "tool", "assistant", "user"],
+        "dashscope": ["system", "user", "assistant", "tool", "assistant", "user"],
+        "gemini": ["user", "model", "user", "model", "user"],
+        "anthropic": ["user", "assistant", "user", "assistant", "user"],
+    }
+    assert [message["role"] for message in history(endpoint.asked[2])] == roles[family]
 
 
 async def test_participants_and_hints_stand_where_they_came(provider: Provider, endpoint: ChatEndpoint) -> None:
@@ -172,7 +169,7 @@ async def test_an_interruption_gives_the_request_up(provider: Provider, endpoint
     async for event in agent.reply_stream(UserMsg("user", "A story, please.")):
         if isinstance(event, TextBlockDeltaEvent):
             await agent.interrupt()
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(HANG_S):
         await endpoint.asked[0].left.wait()
     assert (await agent(UserMsg("user", "Stop."))).get_text_content() == "Yes?"
     assert "Once upon a time" in written(endpoint.asked[1])

@@ -50,11 +50,7 @@ class VoiceCall(Call[Any]):
 
 @asynccontextmanager
 async def voice_call(
-    agent: Any,
-    *texts: str,
-    mode: Mode = "speech",
-    settings: Settings | None = None,
-    history: Sequence[Item] = (),
+    agent: Any, *texts: str, mode: Mode = "speech", settings: Settings | None = None, history: Sequence[Item] = ()
 ) -> AsyncIterator[VoiceCall]:
     """A session whose user says `texts`, one a clip, the last one again and again."""
     engine = SpeechEngine(lambda progress: stand_in_parts())
@@ -104,7 +100,7 @@ class Talk:
             await asyncio.sleep(0.04)
 
     async def until(self, kind: type[Any], count: int = 1) -> Any:
-        async with asyncio.timeout(100):
+        async with asyncio.timeout(120):
             while len(found := self.all(kind)) < count:
                 self._news.clear()
                 await self._news.wait()
