@@ -52,8 +52,8 @@ class FakeConnection:
         self.settings = settings
         self.sent: list[base.ModelInput] = []
         self.closed = False
-        self.answer: Callable[[base.ResponseCreate], None] | None = None
-        self.obey: Callable[[base.ResponseCancel], None] | None = None
+        self.answer: Callable[[base.ResponseCreate], object] | None = None
+        self.obey: Callable[[base.ResponseCancel], object] | None = None
         self._on_event = on_event
         self._ended = False
         self._responses = 0
@@ -109,6 +109,12 @@ class FakeConnection:
             self.say(m.ModelResponseAudioDeltaEvent(delta=pcm, format=AudioFormat.pcm16(rate_hz), **where))
         return str(where["item_id"])
 
+    def begin_speaking(self, ms: int, text: str = "") -> str:
+        """A response begins with these words and their audio."""
+        response_id = self.begin()
+        self.speak(response_id, ms, text)
+        return response_id
+
     def finish(self, response_id: str, text: str = "", *, item_id: str | None = None, **done: Any) -> None:
         """The rest of a response: audio done, transcript done, response done."""
         where: dict[str, Any] = {"response_id": response_id, "item_id": item_id or response_id.replace("resp", "reply")}
@@ -132,8 +138,7 @@ class FakeConnection:
     def hear_end(self, item_id: str, at_ms: int = 0, text: str | None = None) -> None:
         """Its detector decides that the turn is over; with `text`, the words are known at once."""
         self.say(
-            m.ModelInputDoneEvent(item_id=item_id, audio_end_ms=at_ms),
-            m.ModelInputCommittedEvent(item_id=item_id),
+            m.ModelInputDoneEvent(item_id=item_id, audio_end_ms=at_ms), m.ModelInputCommittedEvent(item_id=item_id)
         )
         if text is not None:
             self.say(m.ModelInputTranscriptionDoneEvent(item_id=item_id, transcript=text))

@@ -27,41 +27,25 @@ OPENED = {
 }
 
 STEPS = [
-    "begin",
-    "begin aside",
-    "speak",
-    "speak",
-    "sound",
-    "speak more",
-    "write",
-    "end sound",
-    "finish",
-    "fail",
-    "tool",
-    "user starts",
-    "user ends",
-    "user words",
-    "typed",
-    "asked",
-    "cancel",
-    "talk",
-    "commit",
-    "clear",
-    "truncate",
-    "delete",
-    "acknowledge",
-    "link lost",
-    "link goes",
-    "link comes",
-    "refused",
-    "wait 50 ms",
-    "wait 300 ms",
-    "wait 2 s",
+    *("begin", "begin aside", "speak", "speak", "sound", "speak more", "write", "end sound", "finish", "fail", "tool"),
+    *("user starts", "user ends", "user words"),
+    *("typed", "asked", "cancel", "talk", "commit", "clear", "truncate", "delete", "acknowledge"),
+    *("link lost", "link goes", "link comes", "refused"),
+    *("wait 50 ms", "wait 300 ms", "wait 2 s"),
 ]
-
-
 OF_CLIENT = {"typed", "asked", "cancel", "talk", "commit", "clear", "truncate", "delete", "acknowledge"}
 IN_RESPONSE = {"announce item", "speak", "sound", "speak more", "write", "end sound", "tool"}
+SENDS: dict[str, c.ClientEvent] = {
+    "typed": c.ClientTextAppendEvent(text="Hello"),
+    "asked": c.ClientResponseCreateEvent(),
+    "cancel": c.ClientResponseCancelEvent(),
+    "commit": c.ClientAudioCommitEvent(),
+    "clear": c.ClientAudioClearEvent(),
+}
+WAITS_S = {"wait 50 ms": 0.05, "wait 300 ms": 0.3, "wait 2 s": 2.0}
+GONE = m.ModelReconnectingEvent(attempt=1, retry_after_ms=0, reason="lost")
+BACK = m.ModelReconnectedEvent(gap_ms=0)
+REFUSED = m.ModelErrorEvent(error_type="provider_error", code="conversation_already_has_active_response", message="no")
 
 
 async def slow(word: str = "") -> str:
@@ -127,11 +111,8 @@ class Provider:
                 self.active = None
             case "tool":
                 use = ToolCallBlock(id=self.new("call"), name="slow", input="{}")
-                link.say(
-                    m.ModelResponseToolUseDoneEvent(
-                        response_id=where["response_id"], item_id=self.new("use"), tool_use=use
-                    )
-                )
+                where["item_id"] = self.new("use")
+                link.say(m.ModelResponseToolUseDoneEvent(tool_use=use, **where))
             case "user starts" if not self.user:
                 self.user = self.new("u")
                 link.hear_start(self.user)
@@ -142,47 +123,28 @@ class Provider:
                 spoken = [item.id for item in made.session.conversation.items() if item.id.startswith("u_")]
                 if spoken:
                     link.say(m.ModelInputTranscriptionDoneEvent(item_id=spoken[-1], transcript=f"said {self.count}"))
-            case "typed":
-                made.receive(c.ClientTextAppendEvent(text="Hello"))
-            case "asked":
-                made.receive(c.ClientResponseCreateEvent())
-            case "cancel":
-                made.receive(c.ClientResponseCancelEvent())
             case "talk":
                 made.hear(300)
-            case "commit":
-                made.receive(c.ClientAudioCommitEvent())
-            case "clear":
-                made.receive(c.ClientAudioClearEvent())
+            case _ if step in SENDS:
+                made.receive(SENDS[step])
             case "truncate" | "delete" | "acknowledge":
                 self.on_item(step)
             case "link lost":
-                link.say(
-                    m.ModelReconnectingEvent(attempt=1, retry_after_ms=0, reason="lost"),
-                    m.ModelReconnectedEvent(gap_ms=0),
-                )
+                link.say(GONE, BACK)
                 self.active, self.user = None, ""
             case "link goes":
                 if self.active is not None:
                     lost = {"type": "failed", "reason": "link_lost"}
                     link.say(m.ModelResponseDoneEvent(response_id=self.active, status="failed", status_details=lost))
-                link.say(m.ModelReconnectingEvent(attempt=1, retry_after_ms=0, reason="lost"))
+                link.say(GONE)
                 self.active, self.user, self.gone = None, "", True
             case "link comes" if self.gone:
                 self.gone = False
-                link.say(m.ModelReconnectedEvent(gap_ms=0))
+                link.say(BACK)
             case "refused":
-                link.say(
-                    m.ModelErrorEvent(
-                        error_type="provider_error", code="conversation_already_has_active_response", message="no"
-                    )
-                )
-            case "wait 50 ms":
-                await asyncio.sleep(0.05)
-            case "wait 300 ms":
-                await asyncio.sleep(0.3)
-            case "wait 2 s":
-                await asyncio.sleep(2)
+                link.say(REFUSED)
+            case _ if step in WAITS_S:
+                await asyncio.sleep(WAITS_S[step])
 
     def on_item(self, step: str) -> None:
         """The client does something to the last answer."""

@@ -1,6 +1,7 @@
 """The agent's own voice in the microphone: no interruption, and no turn; a user who talks over it is heard."""
 
 import asyncio
+from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
 from typing import Any
 
@@ -8,10 +9,12 @@ import msgspec
 import numpy as np
 import pytest
 
+from realtime.agent.echo_watch import EVERY_MS, MOST_LOOKS, EchoWatch
 from realtime.agent.interruptions import MARGIN_MS
 from realtime.agent.run import AgentRun
 from realtime.audio.endpoint import SpeechStarted, TurnEnded
-from realtime.audio.playback import AcknowledgedPlayback
+from realtime.audio.far_end import FarEnd
+from realtime.audio.playback import AcknowledgedPlayback, WallClockPlayback
 from realtime.audio.resample import resampled
 from realtime.event import client as c
 from realtime.event import model as m
@@ -74,17 +77,29 @@ def echo(seconds: float, gain_db: float = -12.0) -> Samples:
     return (heard + noise(len(heard)))[: int(seconds * RATE_HZ)]
 
 
-async def test_an_echo_does_not_interrupt_and_is_no_turn() -> None:
-    decided = await talk(echo(4), STARTED, (3_800, TurnEnded(ONSET_MS, 3_300, b"")))
-    assert decided == [("possible", ""), ("dismissed", "echo")]
+def with_voice(microphone: Samples, at_s: int, seconds: float) -> Samples:
+    """A user speaks over what the microphone hears."""
+    voice = np.resize(voiced("barge_in.wav"), int(seconds * RATE_HZ))
+    microphone[at_s * RATE_HZ :][: len(voice)] += voice
+    return microphone
 
 
-async def test_a_user_who_talks_over_the_echo_interrupts() -> None:
-    microphone = echo(4)
-    voice = voiced("barge_in.wav")[: RATE_HZ * 3 // 2]
-    microphone[2 * RATE_HZ : 2 * RATE_HZ + len(voice)] += voice
-    decided = await talk(microphone, STARTED)
-    assert decided == [("possible", ""), ("dismissed", "echo"), ("possible", ""), ("confirmed", "speech")]
+POSSIBLE, ECHO, SPEECH = ("possible", ""), ("dismissed", "echo"), ("confirmed", "speech")
+
+
+@pytest.mark.parametrize(
+    ("microphone", "found", "decided"),
+    [
+        (lambda: echo(4), [STARTED, (3_800, TurnEnded(ONSET_MS, 3_300, b""))], [POSSIBLE, ECHO]),
+        (lambda: with_voice(echo(4), 2, 1.5), [STARTED], [POSSIBLE, ECHO, POSSIBLE, SPEECH]),
+        (lambda: with_voice(noise(4 * RATE_HZ), 1, 2), [STARTED], [POSSIBLE, SPEECH]),
+    ],
+    ids=["an echo", "a user over the echo", "a user without an echo"],
+)
+async def test_an_echo_does_not_interrupt_and_is_no_turn_and_a_user_interrupts(
+    microphone: Callable[[], Samples], found: list[Any], decided: list[tuple[str, str]]
+) -> None:
+    assert await talk(microphone(), *found) == decided
 
 
 async def test_the_model_gets_a_microphone_without_the_echo() -> None:
@@ -123,17 +138,14 @@ async def test_the_canceller_switches_itself_on_where_the_microphone_hears_the_r
         assert made.link.got(base.SessionUpdate) == []
 
 
-async def test_a_microphone_without_the_reply_is_left_alone() -> None:
-    async with call() as made:
-        voice = np.resize(voiced("barge_in.wav"), SECONDS * RATE_HZ) + noise(SECONDS * RATE_HZ)
-        await converse(made, voice)
-        assert told(made) == []
-        assert made.link.heard_bytes() == pcm(voice)
-
-
-async def test_a_client_that_wants_its_echo_keeps_it() -> None:
-    async with call(config=SessionConfig(audio=KEEPS_ECHO)) as made:
-        microphone = echo(SECONDS)
+@pytest.mark.parametrize("wants_its_echo", [False, True])
+async def test_a_microphone_without_the_reply_or_of_a_client_that_wants_its_echo_is_left_alone(
+    wants_its_echo: bool,
+) -> None:
+    config = SessionConfig(audio=KEEPS_ECHO) if wants_its_echo else SessionConfig()
+    voice = with_voice(noise(SECONDS * RATE_HZ), 0, SECONDS)
+    microphone = echo(SECONDS) if wants_its_echo else voice
+    async with call(config=config) as made:
         await converse(made, microphone)
         assert told(made) == []
         assert made.link.heard_bytes() == pcm(microphone)
@@ -179,10 +191,7 @@ async def test_a_user_who_answers_at_once_has_a_turn_without_the_echo_before_it(
     voice = voiced("barge_in.wav")[:RATE_HZ]
     begin_ms = SECONDS * 1000 + 400
     microphone[begin_ms * 16 :][: len(voice)] += voice
-    found = (
-        (begin_ms + 100, SpeechStarted(begin_ms)),
-        (begin_ms + 1_600, TurnEnded(begin_ms, begin_ms + 1_000, b"")),
-    )
+    found = ((begin_ms + 100, SpeechStarted(begin_ms)), (begin_ms + 1_600, TurnEnded(begin_ms, begin_ms + 1_000, b"")))
     async with by_server(*found) as made:
         await converse(made, microphone)
         started = made.of(s.AgentInputStartedEvent)
@@ -218,13 +227,6 @@ async def test_words_of_the_echo_before_an_interruption_are_not_the_users() -> N
         assert 1_700 <= started.audio_start_ms <= 2_400, "where the user began, not the echo"
 
 
-async def test_a_user_without_an_echo_interrupts() -> None:
-    microphone = noise(4 * RATE_HZ)
-    voice = np.resize(voiced("barge_in.wav"), 2 * RATE_HZ)
-    microphone[RATE_HZ : RATE_HZ + len(voice)] += voice
-    assert await talk(microphone, STARTED) == [("possible", ""), ("confirmed", "speech")]
-
-
 async def test_a_report_about_the_microphone_does_not_reach_the_model() -> None:
     async with call() as made:
         made.receive(c.ClientSessionUpdateEvent(config={"audio": {"cancels_echo": False}}))
@@ -258,3 +260,53 @@ async def test_a_client_that_reports_late_what_it_plays_hears_itself_all_the_sam
         told = [(event.state, event.reason) for event in made.of(s.AgentInterruptionEvent)]
         assert told == [("possible", ""), ("dismissed", "echo_words")]
         assert made.of(s.ServerAudioFlushEvent) == []
+
+
+ECHO, OTHER = 0.9, 0.1
+
+
+def taken(watch: EchoWatch, *found: float, start: int = 1) -> None:
+    for at, likeness in enumerate(found, start=start):
+        watch.take(at * EVERY_MS, likeness)
+
+
+def watching() -> tuple[EchoWatch, list[bool]]:
+    told: list[bool] = []
+    return EchoWatch(lambda: told.append(True)), told
+
+
+def test_three_of_five_looks_that_find_the_reply_are_enough_and_told_once() -> None:
+    """Those that are further apart, or at the same audio, do not add up."""
+    watch, told = watching()
+    taken(watch, *[ECHO, OTHER, OTHER, OTHER, OTHER] * 5)
+    assert (told, watch.seen) == ([], True)
+    watch, told = watching()
+    for position_ms in range(EVERY_MS, EVERY_MS + 400, 100):
+        watch.take(position_ms, ECHO)
+    assert told == []
+    watch, told = watching()
+    taken(watch, ECHO, OTHER, ECHO, OTHER)
+    assert told == []
+    taken(watch, ECHO, ECHO, ECHO, start=5)
+    assert told == [True]
+
+
+def test_a_voice_that_was_the_users_begins_the_count_again() -> None:
+    watch, told = watching()
+    taken(watch, ECHO, ECHO)
+    watch.contradict()
+    taken(watch, ECHO, ECHO, start=3)
+    assert told == []
+    taken(watch, ECHO, start=5)
+    assert told == [True]
+
+
+def test_it_looks_a_limited_number_of_times() -> None:
+    watch, told = watching()
+    far_end = FarEnd(WallClockPlayback(24_000), lambda: 0.0, 24_000)
+    looks = 0
+    for position_ms in range(0, 60_000, 20):
+        if watch.is_due(position_ms):
+            watch.look(position_ms, bytes(640), 16_000, far_end)
+            looks += 1
+    assert (looks, told) == (MOST_LOOKS, [])

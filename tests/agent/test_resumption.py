@@ -19,15 +19,9 @@ from realtime.model import base
 from realtime.state.truncation import Spoken
 from realtime.turn.responses import UNCLEAR_S
 from tests.agent.fakes import WORDS, Call
-from tests.agent.test_selective_interruption import (
-    LEAVES,
-    ONSET_MS,
-    FakeEar,
-    by_provider,
-    by_server,
-    decisions,
-    hear,
-)
+from tests.agent.test_selective_interruption import LEAVES, ONSET_MS, FakeEar, by_provider, by_server, decisions, hear
+
+pytestmark = pytest.mark.virtual_time
 
 RATE_HZ = 24_000
 REPLY_MS = 10_000
@@ -56,6 +50,16 @@ def spoken(made: Call) -> list[str]:
     return [text for who, text in made.transcript() if who == "assistant"]
 
 
+def is_whole(made: Call) -> bool:
+    """Each word of the reply was said once."""
+    return " ".join(spoken(made)).split() == WORDS.split()
+
+
+def worded(made: Call, text: str) -> None:
+    """The model has found these words in the voice."""
+    made.link.say(m.ModelInputTranscriptionDoneEvent(item_id="item_1", transcript=text))
+
+
 async def cut_by_a_voice(made: Call) -> None:
     """A long voice without known words interrupts, and its turn ends."""
     await sound(made, 0, 1_100)
@@ -65,15 +69,14 @@ async def cut_by_a_voice(made: Call) -> None:
     made.link.hear_end("item_1", 2_900)
 
 
-@pytest.mark.virtual_time
 async def test_a_voice_without_words_lets_the_reply_go_on_with_each_word_once() -> None:
     async with by_provider(ear=FakeEar(None)) as made:
         item_id = await reply(made)
         await cut_by_a_voice(made)
         cut = made.of(s.AgentItemTruncatedEvent)[-1]
-        made.link.say(m.ModelInputTranscriptionDoneEvent(item_id="item_1", transcript=""))
+        worded(made, "")
         assert decisions(made)[-1] == ("dismissed", "no_words")
-        assert " ".join(spoken(made)).split() == WORDS.split()
+        assert is_whole(made)
         assert spoken(made)[0] == cut.transcript
         created = made.of(s.AgentResponseCreatedEvent)[-1]
         assert created.metadata == {"resumes": item_id}
@@ -86,35 +89,19 @@ async def test_a_voice_without_words_lets_the_reply_go_on_with_each_word_once() 
         made.check_heard_truth()
 
 
-@pytest.mark.virtual_time
 async def test_the_response_to_such_a_turn_is_cancelled_and_never_heard() -> None:
     async with by_provider(ear=FakeEar(None)) as made:
         await reply(made)
         await cut_by_a_voice(made)
         made.link.say(m.ModelInputTranscriptionDoneEvent(item_id="item_1", transcript="Mm-hmm."))
         assert decisions(made)[-1] == ("dismissed", "backchannel")
-        response_id = made.link.begin()
-        made.link.speak(response_id, 1_000, "Pardon?")
+        response_id = made.link.begin_speaking(1_000, "Pardon?")
         assert [message.response_id for message in made.link.got(base.ResponseCancel)] == [response_id]
         made.link.finish(response_id, "Pardon?", status="cancelled")
         assert "Pardon?" not in spoken(made)
-        assert " ".join(spoken(made)).split() == WORDS.split()
+        assert is_whole(made)
 
 
-@pytest.mark.virtual_time
-async def test_words_make_the_interruption_real() -> None:
-    async with by_provider(ear=FakeEar(None)) as made:
-        await reply(made)
-        await cut_by_a_voice(made)
-        made.link.say(m.ModelInputTranscriptionDoneEvent(item_id="item_1", transcript="What about the huts?"))
-        await asyncio.sleep(2 * UNCLEAR_S)
-        assert decisions(made)[-1] == ("confirmed", "speech")
-        assert len(spoken(made)) == 1
-        made.link.reply(1_000, "They are closed.")
-        assert spoken(made)[-1] == "They are closed."
-
-
-@pytest.mark.virtual_time
 async def test_a_stop_word_is_final_even_where_the_model_hears_no_word() -> None:
     async with by_provider(ear=FakeEar("Stop.")) as made:
         await reply(made)
@@ -128,32 +115,42 @@ async def test_a_stop_word_is_final_even_where_the_model_hears_no_word() -> None
         assert len(spoken(made)) == 1
 
 
-@pytest.mark.virtual_time
-@pytest.mark.parametrize("event", [c.ClientResponseCancelEvent(), c.ClientTextAppendEvent(text="Thanks.")])
-async def test_what_the_client_asks_for_meanwhile_ends_the_reply_for_good(event: c.ClientEvent) -> None:
+@pytest.mark.parametrize(
+    "event",
+    [None, c.ClientResponseCancelEvent(), c.ClientTextAppendEvent(text="Thanks.")],
+    ids=["words", "cancel", "text"],
+)
+async def test_words_or_what_the_client_asks_for_meanwhile_end_the_reply_for_good(event: c.ClientEvent | None) -> None:
     async with by_provider(ear=FakeEar(None)) as made:
         await reply(made)
         await cut_by_a_voice(made)
-        made.receive(event)
-        made.link.say(m.ModelInputTranscriptionDoneEvent(item_id="item_1", transcript=""))
+        if event is not None:
+            made.receive(event)
+        worded(made, "" if event else "What about the huts?")
         await asyncio.sleep(2 * UNCLEAR_S)
         assert decisions(made)[-1] == ("confirmed", "speech")
         assert len(spoken(made)) == 1
+        if event is None:
+            made.link.reply(1_000, "They are closed.")
+            assert spoken(made)[-1] == "They are closed."
 
 
-@pytest.mark.virtual_time
-async def test_words_that_never_come_let_the_reply_go_on_before_two_seconds_of_silence() -> None:
+async def test_words_that_never_come_let_the_reply_go_on_before_two_seconds_of_silence_and_interrupt_it_late() -> None:
     async with by_provider(ear=FakeEar(None)) as made:
         await reply(made)
         await cut_by_a_voice(made)
         await asyncio.sleep(UNCLEAR_S - 0.1)
         assert len(spoken(made)) == 1
-        await asyncio.sleep(0.2)
+        await asyncio.sleep(0.6)
         assert decisions(made)[-1] == ("dismissed", "undecided")
-        assert " ".join(spoken(made)).split() == WORDS.split()
+        assert is_whole(made)
+        asked = len(made.link.got(base.ResponseCreate))
+        worded(made, "What about the huts?")
+        assert len(made.of(s.ServerAudioFlushEvent)) == 2
+        assert len(made.link.got(base.ResponseCreate)) == asked + 1
+        assert WORDS.startswith(" ".join(spoken(made)))
 
 
-@pytest.mark.virtual_time
 async def test_the_response_that_runs_or_has_failed_when_the_words_are_missing_is_taken_back() -> None:
     for fails in (False, True):
         async with by_provider(ear=FakeEar(None)) as made:
@@ -164,28 +161,14 @@ async def test_the_response_that_runs_or_has_failed_when_the_words_are_missing_i
             made.link.say(m.ModelResponseAudioTranscriptDeltaEvent(delta="Pardon?", **where))
             if fails:
                 made.link.say(m.ModelResponseDoneEvent(response_id=response_id, status="failed"))
-            made.link.say(m.ModelInputTranscriptionDoneEvent(item_id="item_1", transcript=""))
+            worded(made, "")
             cancelled = [message.response_id for message in made.link.got(base.ResponseCancel)]
             assert cancelled == ([] if fails else [response_id])
-            assert " ".join(spoken(made)).split() == WORDS.split()
+            assert is_whole(made)
             made.receive(c.ClientAudioCommitEvent())
             assert len(made.of(s.ServerAudioFlushEvent)) == 1
 
 
-@pytest.mark.virtual_time
-async def test_words_that_come_late_interrupt_the_reply_again() -> None:
-    async with by_provider(ear=FakeEar(None)) as made:
-        await reply(made)
-        await cut_by_a_voice(made)
-        await asyncio.sleep(UNCLEAR_S + 0.5)
-        asked = len(made.link.got(base.ResponseCreate))
-        made.link.say(m.ModelInputTranscriptionDoneEvent(item_id="item_1", transcript="What about the huts?"))
-        assert len(made.of(s.ServerAudioFlushEvent)) == 2
-        assert len(made.link.got(base.ResponseCreate)) == asked + 1
-        assert WORDS.startswith(" ".join(spoken(made)))
-
-
-@pytest.mark.virtual_time
 async def test_a_failed_recognition_lets_the_reply_go_on_where_the_server_finds_the_turns() -> None:
     async with by_server(*LONG_VOICE, ear=FakeEar(None)) as made:
         await reply(made)
@@ -196,17 +179,16 @@ async def test_a_failed_recognition_lets_the_reply_go_on_where_the_server_finds_
             m.ModelInputTranscriptionFailedEvent(item_id="item_1", code="failed", message="no words"),
         )
         assert decisions(made)[-1] == ("dismissed", "no_words")
-        assert " ".join(spoken(made)).split() == WORDS.split()
+        assert is_whole(made)
 
 
-@pytest.mark.virtual_time
 async def test_what_was_not_generated_is_requested_behind_the_rest() -> None:
     async with by_provider(ear=FakeEar(None)) as made:
         await reply(made, 5_000, is_whole=False)
         await cut_by_a_voice(made)
         made.link.finish("resp_1", WORDS, status="cancelled")
         asked = len(made.link.got(base.ResponseCreate))
-        made.link.say(m.ModelInputTranscriptionDoneEvent(item_id="item_1", transcript=""))
+        worded(made, "")
         assert len(made.link.got(base.ResponseCreate)) == asked + 1
         rest, note = (message.item for message in made.link.got(base.ItemCreate)[-2:])
         assert (rest.role, note.role) == ("assistant", "system")
@@ -220,12 +202,11 @@ async def test_what_was_not_generated_is_requested_behind_the_rest() -> None:
         assert len(made.of(s.ServerAudioFlushEvent)) == 1, "it plays behind the rest"
 
 
-@pytest.mark.virtual_time
 async def test_a_second_voice_without_words_lets_it_go_on_again() -> None:
     async with by_provider(ear=FakeEar(None)) as made:
         await reply(made)
         await cut_by_a_voice(made)
-        made.link.say(m.ModelInputTranscriptionDoneEvent(item_id="item_1", transcript=""))
+        worded(made, "")
         await sound(made, 3_000, 4_000)
         made.link.hear_start("item_2", 3_900)
         await sound(made, 4_000, 6_000)
@@ -233,10 +214,9 @@ async def test_a_second_voice_without_words_lets_it_go_on_again() -> None:
         made.link.hear_end("item_2", 5_900, "")
         assert decisions(made)[-1] == ("dismissed", "no_words")
         assert len(spoken(made)) == 3
-        assert " ".join(spoken(made)).split() == WORDS.split()
+        assert is_whole(made)
 
 
-@pytest.mark.virtual_time
 async def test_where_nothing_is_left_an_agent_that_says_given_words_asks_once() -> None:
     says = msgspec.structs.replace(LEAVES, says_given_words=True)
     async with by_provider(ear=FakeEar(None), profile=says) as made:
@@ -248,9 +228,6 @@ async def test_where_nothing_is_left_an_agent_that_says_given_words_asks_once() 
             await sound(made, start_ms, start_ms + 1_900)
             made.link.hear_end(f"item_{number}", start_ms + 1_800, "")
             assert [one.say for one in made.link.got(base.ResponseCreate)[before:] if one.say] == asks
-
-
-# -- what is kept ------------------------------------------------------------------------------------------------------
 
 
 def voice(ms: int, seed: int) -> bytes:

@@ -54,11 +54,7 @@ def by_server(*found: tuple[int, Any], ear: FakeEar | None, **wanted: Any) -> Ab
 
 
 def by_provider(
-    *,
-    ear: FakeEar | None = None,
-    profile: base.Profile = LEAVES,
-    listener: dict[str, Any] | None = None,
-    **wanted: Any,
+    *, ear: FakeEar | None = None, profile: base.Profile = LEAVES, listener: dict[str, Any] | None = None, **wanted: Any
 ) -> AbstractAsyncContextManager[Call]:
     """A call in which the provider's detector finds the turns."""
     detection = TurnDetection(**{"interruption": "selective"} | wanted)
@@ -98,20 +94,6 @@ def gains(made: Call) -> list[float]:
 VOICE = ((1_100, SpeechStarted(ONSET_MS)), (1_700, SpeechPaused(1_450, b"")), (2_000, TurnEnded(ONSET_MS, 1_450, b"")))
 
 
-async def test_a_backchannel_lowers_the_reply_and_leaves_no_trace() -> None:
-    async with by_server(*VOICE, ear=FakeEar("Mm-hmm.")) as made:
-        item_id = await reply(made)
-        hear(made, 1_200)
-        assert decisions(made) == [("possible", "")]
-        assert made.of(s.ServerAudioGainEvent)[0].item_id == item_id
-        hear(made, 3_000)
-        assert decisions(made) == [("possible", ""), ("dismissed", "backchannel")]
-        assert gains(made) == [-15.0, 0.0]
-        assert made.of(s.ServerAudioFlushEvent) == []
-        assert made.link.heard_bytes() == b""
-        assert [who for who, _ in made.transcript()] == ["user", "assistant"]
-
-
 async def test_a_stop_word_silences_the_reply_while_the_voice_lasts_and_the_model_hears_it_from_its_onset() -> None:
     ear = FakeEar("Stop.")
     async with by_server((1_100, SpeechStarted(ONSET_MS)), (2_300, TurnEnded(ONSET_MS, 1_800, b"")), ear=ear) as made:
@@ -136,21 +118,14 @@ async def test_a_decision_that_comes_behind_the_voice_makes_it_a_whole_turn() ->
         assert made.link.got(base.AudioCommit) == []
         ear.waiting.pop(0)("Louder, please.")
         assert decisions(made)[-1] == ("confirmed", "words")
-        assert [type(event) for event in made.link.sent[-3:]] == [
-            base.AudioAppend,
-            base.AudioCommit,
-            base.ResponseCreate,
-        ]
+        sent = [type(message) for message in made.link.sent[-3:]]
+        assert sent == [base.AudioAppend, base.AudioCommit, base.ResponseCreate]
         started, done = made.of(s.AgentInputStartedEvent)[-1], made.of(s.AgentInputDoneEvent)[-1]
         assert (started.audio_start_ms, done.audio_end_ms) == (ONSET_MS, 1_450)
 
 
 async def test_a_backchannel_that_goes_on_into_a_question_interrupts() -> None:
-    found = (
-        (1_100, SpeechStarted(ONSET_MS)),
-        (1_600, SpeechPaused(1_350, b"")),
-        (1_800, SpeechResumed()),
-    )
+    found = (1_100, SpeechStarted(ONSET_MS)), (1_600, SpeechPaused(1_350, b"")), (1_800, SpeechResumed())
     async with by_server(*found, ear=FakeEar(*["Yeah."] * 4, "Yeah, but the huts")) as made:
         await reply(made)
         hear(made, 1_700)
@@ -190,61 +165,52 @@ async def test_a_sound_without_a_voice_lowers_the_reply_for_a_moment_and_only_on
         assert decisions(made) == []
 
 
-async def test_a_sound_at_the_end_of_a_reply_does_not_lower_the_next_one() -> None:
-    async with by_server(ear=FakeEar(waits=True)) as made:
-        await reply(made, 1_200)
-        hear(made, ONSET_MS, amplitude=20)
-        hear(made, ONSET_MS + 60)
-        assert gains(made) == [-15.0]
-        await asyncio.sleep(1)
-        hear(made, ONSET_MS + 80, amplitude=20)
-        assert gains(made) == [-15.0, 0.0]
-
-
-@pytest.mark.parametrize("wanted", [{"authority": "client"}, {"interruption": "immediate"}, {"interruption": "off"}])
-async def test_a_sound_lowers_nothing_where_voices_are_not_decided(wanted: dict[str, Any]) -> None:
-    async with by_provider(ear=FakeEar(waits=True), **wanted) as made:
-        await reply(made)
-        hear(made, ONSET_MS, amplitude=20)
-        hear(made, ONSET_MS + 100)
-        assert gains(made) == []
-
-
-@pytest.mark.parametrize(("takes_gain", "lowered"), [(True, [-15.0]), (False, [])])
-async def test_a_sound_lowers_the_reply_of_a_client_that_can_play_it_quieter(
-    takes_gain: bool, lowered: list[float]
+@pytest.mark.parametrize(
+    ("takes_gain", "wanted", "lowered"),
+    [
+        (True, {}, [-15.0]),
+        (False, {}, []),
+        (True, {"authority": "client"}, []),
+        (True, {"interruption": "immediate"}, []),
+        (True, {"interruption": "off"}, []),
+    ],
+    ids=["lowered", "cannot", "client", "immediate", "off"],
+)
+async def test_a_sound_lowers_the_reply_where_voices_are_decided_and_a_client_can_play_it_quieter(
+    takes_gain: bool, wanted: dict[str, Any], lowered: list[float]
 ) -> None:
-    async with by_provider(ear=FakeEar(waits=True), listener={"takes_gain": takes_gain}) as made:
+    async with by_provider(ear=FakeEar(waits=True), listener={"takes_gain": takes_gain}, **wanted) as made:
         await reply(made)
         hear(made, ONSET_MS, amplitude=20)
         hear(made, ONSET_MS + 100)
         assert gains(made) == lowered
 
 
-async def test_a_lowered_reply_gets_its_level_back_also_when_the_last_client_that_lowers_it_is_gone() -> None:
+@pytest.mark.parametrize("gone", [True, False], ids=["the client is gone", "the reply is at its end"])
+async def test_a_lowered_reply_gets_its_level_back_also_at_its_end_and_without_a_client_that_lowers_it(
+    gone: bool,
+) -> None:
     async with by_provider(ear=FakeEar(waits=True)) as made:
-        await reply(made)
+        await reply(made, 10_000 if gone else 1_200)
         hear(made, ONSET_MS, amplitude=20)
         hear(made, ONSET_MS + 60)
-        made.listener.takes_gain = False
-        hear(made, ONSET_MS + 600, amplitude=20)
+        assert gains(made) == [-15.0]
+        if gone:
+            made.listener.takes_gain = False
+        await asyncio.sleep(0 if gone else 1)
+        hear(made, ONSET_MS + (600 if gone else 80), amplitude=20)
         assert gains(made) == [-15.0, 0.0]
 
 
-async def test_without_a_recogniser_the_length_of_the_voice_decides() -> None:
-    async with by_server(*VOICE, ear=None) as made:
+SHORT = (1_100, SpeechStarted(ONSET_MS)), (1_450, SpeechPaused(1_300, b"")), (1_900, TurnEnded(ONSET_MS, 1_300, b""))
+
+
+@pytest.mark.parametrize(("found", "decision"), [(VOICE, ("confirmed", "speech")), (SHORT, ("dismissed", "short"))])
+async def test_without_a_recogniser_the_length_of_the_voice_decides(found: Any, decision: tuple[str, str]) -> None:
+    async with by_server(*found, ear=None) as made:
         await reply(made)
         hear(made, 3_000)
-        assert decisions(made) == [("possible", ""), ("confirmed", "speech")]
-    short = (
-        (1_100, SpeechStarted(ONSET_MS)),
-        (1_450, SpeechPaused(1_300, b"")),
-        (1_900, TurnEnded(ONSET_MS, 1_300, b"")),
-    )
-    async with by_server(*short, ear=None) as made:
-        await reply(made)
-        hear(made, 3_000)
-        assert decisions(made) == [("possible", ""), ("dismissed", "short")]
+        assert decisions(made) == [("possible", ""), decision]
 
 
 async def test_a_voice_far_below_the_users_own_does_not_interrupt() -> None:
@@ -263,43 +229,40 @@ async def test_a_voice_far_below_the_users_own_does_not_interrupt() -> None:
         assert decisions(made) == [("possible", ""), ("dismissed", "far_voice")]
 
 
-async def test_a_commit_of_the_client_is_a_decision() -> None:
-    async with by_server(*VOICE[:1], ear=FakeEar("Mm.")) as made:
+@pytest.mark.parametrize(
+    ("event", "decision", "commits"),
+    [
+        (c.ClientAudioCommitEvent(), ("confirmed", "commit"), 1),
+        (c.ClientAudioClearEvent(), ("dismissed", "cleared"), 0),
+    ],
+    ids=["commit", "clear"],
+)
+async def test_a_commit_or_a_clear_of_the_client_is_a_decision(
+    event: c.ClientEvent, decision: tuple[str, str], commits: int
+) -> None:
+    async with by_server(*VOICE, ear=FakeEar("Mm.", waits=True)) as made:
         await reply(made)
         hear(made, 1_300)
-        made.receive(c.ClientAudioCommitEvent())
-        assert decisions(made)[-1] == ("confirmed", "commit")
-        assert len(made.link.got(base.AudioCommit)) == 1
+        made.receive(event)
+        assert decisions(made)[-1] == decision
+        assert len(made.link.got(base.AudioCommit)) == commits
 
 
-async def test_cleared_audio_asks_for_nothing() -> None:
-    async with by_server(*VOICE, ear=FakeEar("Stop.")) as made:
-        await reply(made)
-        hear(made, 1_300)
-        made.receive(c.ClientAudioClearEvent())
-        assert decisions(made)[-1] == ("dismissed", "cleared")
-
-
-@pytest.mark.parametrize(("mode", "n_flushes"), [("immediate", 1), ("off", 0)])
-async def test_the_other_modes_decide_nothing(mode: str, n_flushes: int) -> None:
+@pytest.mark.parametrize(("mode", "n_flushes"), [("immediate", 1), ("off", 0), ("selective", 0)])
+async def test_the_other_modes_decide_nothing_and_a_voice_in_silence_needs_no_decision(
+    mode: str, n_flushes: int
+) -> None:
     async with by_server(*VOICE, ear=FakeEar("Mm."), interruption=mode) as made:
-        await reply(made)
-        hear(made, 1_200)
-        assert decisions(made) == []
-        assert len(made.of(s.ServerAudioFlushEvent)) == n_flushes
-
-
-async def test_a_voice_in_silence_needs_no_decision() -> None:
-    async with by_server(*VOICE, ear=FakeEar("Mm.")) as made:
+        if mode != "selective":
+            await reply(made)
         hear(made, 2_100)
         assert decisions(made) == []
+        assert len(made.of(s.ServerAudioFlushEvent)) == n_flushes
         assert len(made.link.got(base.AudioCommit)) == 1
-
-
-# -- with a provider's detector ----------------------------------------------------------------------------------------
 
 
 async def test_the_provider_only_finds_the_turns_and_we_create_the_responses() -> None:
+    """One that cannot leave them to us stops at each voice."""
     async with by_provider() as made:
         detection = made.link.settings.turn_detection
         assert isinstance(detection, TurnDetection)
@@ -309,22 +272,22 @@ async def test_the_provider_only_finds_the_turns_and_we_create_the_responses() -
         made.link.hear_end("item_1", 900, "Good morning.")
         assert len(made.link.got(base.ResponseCreate)) == 1
         assert made.link.got(base.AudioCommit) == []
-
-
-async def test_a_provider_that_cannot_leave_responses_to_us_stops_at_each_voice() -> None:
     async with by_provider(profile=PROFILE) as made:
-        await reply(made)
-        hear(made, 1_100)
-        made.link.hear_start("item_1", ONSET_MS)
+        await voice_begins(made)
         assert decisions(made) == []
         assert len(made.of(s.ServerAudioFlushEvent)) == 1
 
 
+async def voice_begins(made: Call) -> None:
+    """Over a reply, as the provider finds it."""
+    await reply(made)
+    hear(made, 1_100)
+    made.link.hear_start("item_1", ONSET_MS)
+
+
 async def test_a_backchannel_is_deleted_at_the_provider() -> None:
     async with by_provider(ear=FakeEar("Mm-hmm.")) as made:
-        await reply(made)
-        hear(made, 1_100)
-        made.link.hear_start("item_1", ONSET_MS)
+        await voice_begins(made)
         hear(made, 1_900)
         made.link.hear_end("item_1", 1_400)
         hear(made, 2_000)
@@ -338,8 +301,7 @@ async def test_a_backchannel_is_deleted_at_the_provider() -> None:
 async def test_an_interruption_cancels_the_response_that_the_provider_goes_on_with() -> None:
     async with by_provider(ear=FakeEar("Wait.")) as made:
         made.receive(c.ClientTextAppendEvent(text="Tell me."))
-        response_id = made.link.begin()
-        made.link.speak(response_id, 5_000, "The nights are cold.")
+        response_id = made.link.begin_speaking(5_000, "The nights are cold.")
         await asyncio.sleep(1)
         hear(made, 1_100)
         made.link.hear_start("item_1", ONSET_MS)
@@ -351,35 +313,26 @@ async def test_an_interruption_cancels_the_response_that_the_provider_goes_on_wi
         assert len(made.link.got(base.ResponseCreate)) == 2
 
 
-async def test_where_nothing_recognises_the_providers_words_decide_about_a_short_voice() -> None:
+@pytest.mark.parametrize("words", ["Stop.", None])
+async def test_where_nothing_recognises_the_providers_words_decide_about_a_short_voice(words: str | None) -> None:
+    """Those that it never says leave the reply alone."""
     async with by_provider() as made:
-        await reply(made)
-        hear(made, 1_100)
-        made.link.hear_start("item_1", ONSET_MS)
+        await voice_begins(made)
         hear(made, 1_400)
         made.link.hear_end("item_1", 1_350)
         assert decisions(made) == [("possible", "")]
-        made.link.say(m.ModelInputTranscriptionDoneEvent(item_id="item_1", transcript="Stop."))
-        assert decisions(made)[-1] == ("confirmed", "stop_words")
-        assert ("user", "Stop.") in made.transcript()
-
-
-async def test_words_that_the_provider_never_says_leave_the_reply_alone() -> None:
-    async with by_provider() as made:
-        await reply(made)
-        hear(made, 1_100)
-        made.link.hear_start("item_1", ONSET_MS)
-        hear(made, 1_400)
-        made.link.hear_end("item_1", 1_350)
-        hear(made, 5_000)
-        assert decisions(made) == [("possible", ""), ("dismissed", "undecided")]
+        if words is None:
+            hear(made, 5_000)
+            assert decisions(made) == [("possible", ""), ("dismissed", "undecided")]
+        else:
+            made.link.say(m.ModelInputTranscriptionDoneEvent(item_id="item_1", transcript=words))
+            assert decisions(made)[-1] == ("confirmed", "stop_words")
+            assert ("user", words) in made.transcript()
 
 
 async def test_a_link_lost_in_the_middle_restores_the_level() -> None:
     async with by_provider(ear=FakeEar("", waits=True)) as made:
-        await reply(made)
-        hear(made, 1_100)
-        made.link.hear_start("item_1", ONSET_MS)
+        await voice_begins(made)
         hear(made, 1_500)
         made.link.say(m.ModelReconnectingEvent(attempt=1, retry_after_ms=0, reason="gone"))
         assert decisions(made)[-1] == ("dismissed", "link_lost")

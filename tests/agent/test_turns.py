@@ -7,7 +7,7 @@ import msgspec
 import pytest
 
 from realtime.audio.endpoint import SpeechStarted, TurnEnded
-from realtime.audio.playback import AcknowledgedPlayback, EstimatedPlayback
+from realtime.audio.playback import AcknowledgedPlayback
 from realtime.call.played import FLUSH_ANSWER_S
 from realtime.event import client as c
 from realtime.event import model as m
@@ -37,9 +37,6 @@ def asked(made: Call, item_id: str = "u1", text: str = "Tell me a story.") -> No
     made.link.hear_end(item_id, 900, text)
 
 
-# -- barge-in under the authority of the provider ----------------------------------------------------------------------
-
-
 async def test_speech_during_a_reply_silences_it_first_and_keeps_what_was_heard() -> None:
     """RTA-22, RTA-23: InputStarted during audio -> cancel path; the transcript holds only what was heard."""
     async with call() as made:
@@ -48,9 +45,7 @@ async def test_speech_during_a_reply_silences_it_first_and_keeps_what_was_heard(
         item_id = made.link.speak(response_id, 4_000, LONG)
         await asyncio.sleep(1)
         start, sent = len(made.seen), len(made.link.sent)
-
         made.link.hear_start("u2", 2_000)
-
         assert made.types(start)[:2] == ["server_audio_flush", "agent_item_truncated"]
         assert made.types(start)[-1] == "agent_input_started"
         assert kinds(made, sent) == ["ItemTruncate"]
@@ -60,7 +55,6 @@ async def test_speech_during_a_reply_silences_it_first_and_keeps_what_was_heard(
         assert 0 < len(cut.transcript or "") <= len(LONG) / 4
         (truncate,) = made.link.got(base.ItemTruncate)
         assert (truncate.item_id, truncate.audio_end_ms, truncate.heard_text) == (item_id, 1_000, cut.transcript)
-
         made.link.speak(response_id, 2_000)
         made.link.finish(response_id, LONG, status="cancelled")
         made.link.hear_end("u2", 3_000, "Stop.")
@@ -77,9 +71,7 @@ async def test_a_burst_of_12_s_is_silenced_at_the_report_not_behind_it(ahead_ms:
         item_id = made.link.reply(12_000, LONG)
         await asyncio.sleep(1.5)
         start = len(made.log)
-
         made.link.hear_start("u2", 2_000)
-
         flush = made.log[start]
         assert isinstance(flush, s.ServerAudioFlushEvent)
         assert flush.ts_ms == made.of(s.AgentInputStartedEvent)[-1].ts_ms == 1_500
@@ -93,16 +85,19 @@ async def test_a_burst_of_12_s_is_silenced_at_the_report_not_behind_it(ahead_ms:
         made.check_heard_truth()
 
 
-async def test_a_reply_that_is_finished_but_still_heard_is_cut_all_the_same() -> None:
-    async with call() as made:
+@pytest.mark.parametrize("truncates", [True, False])
+async def test_a_reply_that_is_finished_but_still_heard_is_cut_all_the_same(truncates: bool) -> None:
+    """Models that cannot truncate are not asked to. The flush tells why."""
+    profile = msgspec.structs.replace(PROFILE, supports_truncation=truncates, supports_item_delete=truncates)
+    async with call(profile=profile) as made:
         asked(made)
         made.link.reply(5_000, LONG)
         await asyncio.sleep(2)
-        sent = len(made.link.sent)
         made.link.hear_start("u2", 2_000)
-
-        assert kinds(made, sent) == ["ItemTruncate"]
+        assert kinds(made) == ["ItemTruncate"] * truncates
         assert made.of(s.AgentItemTruncatedEvent)[0].audio_end_ms == 2_000
+        (flush,) = made.of(s.ServerAudioFlushEvent)
+        assert (flush.item_id, flush.reason != "") == (None, True)
         made.check_heard_truth()
 
 
@@ -113,7 +108,6 @@ async def test_a_reply_that_was_heard_to_its_end_is_not_touched() -> None:
         await asyncio.sleep(2.1)
         start, sent = len(made.seen), len(made.link.sent)
         made.link.hear_start("u2", 2_000)
-
         assert made.types(start) == ["agent_input_started"]
         assert kinds(made, sent) == []
         assert made.transcript()[1] == ("assistant", WORDS.strip())
@@ -129,53 +123,30 @@ async def test_a_second_reply_that_was_not_heard_at_all_leaves_no_trace() -> Non
         made.link.speak(response_id, 3_000, LONG, item_id="a2")
         await asyncio.sleep(1)
         made.link.hear_start("u2", 2_000)
-
         assert [event.item_id for event in made.of(s.AgentItemTruncatedEvent)] == ["a1"]
         assert [event.item_id for event in made.of(s.AgentItemDeletedEvent)] == ["a2"]
         made.link.say(m.ModelResponseDoneEvent(response_id=response_id, status="cancelled"))
         made.check_heard_truth()
 
 
-async def test_barge_in_between_the_response_and_its_first_sound() -> None:
-    async with call() as made:
-        asked(made)
-        await asyncio.sleep(2)
-        response_id = made.link.begin()
-        made.link.hear_start("u2", 2_000)
-        made.link.speak(response_id, 1_000, LONG)
-        made.link.finish(response_id, LONG, status="cancelled")
-
-        assert made.of(s.AgentResponseAudioDeltaEvent) == []
-        assert made.of(s.AgentResponseDoneEvent)[-1].response_id == response_id
-        assert [who for who, _ in made.transcript()] == ["user"]
-        made.check_heard_truth()
-
-
-async def test_what_the_client_acknowledged_is_what_was_heard() -> None:
+@pytest.mark.parametrize(
+    ("played_ms", "cut", "heard"),
+    [(2_000, "agent_item_truncated", ["one two three four five"]), (0, "agent_item_deleted", [])],
+    ids=["half", "nothing"],
+)
+async def test_what_the_client_acknowledged_is_what_was_heard(played_ms: int, cut: str, heard: list[str]) -> None:
     """RTA-23: a client that says what it played is believed, to the word."""
     async with call(clock=AcknowledgedPlayback(24_000)) as made:
         asked(made)
         item_id = made.link.reply(4_000)
         await asyncio.sleep(3)
-        made.receive(c.ClientPlaybackAckEvent(item_id=item_id, played_ms=2_000))
+        if played_ms:
+            made.receive(c.ClientPlaybackAckEvent(item_id=item_id, played_ms=played_ms))
         made.link.hear_start("u2", 2_000)
         await asyncio.sleep(FLUSH_ANSWER_S)
-
-        (cut,) = made.of(s.AgentItemTruncatedEvent)
-        assert (cut.audio_end_ms, cut.transcript) == (2_000, "one two three four five")
-        made.check_heard_truth()
-
-
-async def test_a_client_that_played_nothing_heard_nothing() -> None:
-    async with call(clock=AcknowledgedPlayback(24_000)) as made:
-        asked(made)
-        made.link.reply(4_000)
-        await asyncio.sleep(3)
-        made.link.hear_start("u2", 2_000)
-        await asyncio.sleep(FLUSH_ANSWER_S)
-
-        assert named(made.seen, *CUTS) == ["server_audio_flush", "agent_item_deleted"]
-        assert made.transcript() == [("user", "Tell me a story.")]
+        assert named(made.seen, *CUTS) == ["server_audio_flush", cut]
+        assert [event.audio_end_ms for event in made.of(s.AgentItemTruncatedEvent)] == [2_000] * len(heard)
+        assert [words for _, words in made.transcript()] == ["Tell me a story.", *heard]
         made.check_heard_truth()
 
 
@@ -192,51 +163,37 @@ async def interrupted(made: Call) -> str:
 
 
 async def test_an_answer_ends_where_the_client_says_that_it_fell_silent() -> None:
-    """The network is between what was told last and what was played: the truncation waits for the answer."""
+    """The network is between what was told last and what was played: the truncation waits for the answer.
+
+    So does the next request: the model would else take all of its words for heard.
+    """
     async with call(clock=AcknowledgedPlayback(24_000)) as made:
         item_id = await interrupted(made)
+        made.receive(c.ClientTextAppendEvent(text="Next."))
         await asyncio.sleep(0.3)
         assert made.of(s.AgentItemTruncatedEvent) == []
+        assert kinds(made)[-1] == "ItemCreate"
         made.receive(c.ClientPlaybackAckEvent(item_id=item_id, played_ms=1_940, flushed=True))
-
+        assert kinds(made)[-2:] == ["ItemTruncate", "ResponseCreate"]
         assert [cut.audio_end_ms for cut in made.of(s.AgentItemTruncatedEvent)] == [1_940]
         assert [cut.audio_end_ms for cut in made.link.got(base.ItemTruncate)] == [1_940]
         after = [kind for kind in made.types() if kind in ("agent_item_truncated", "agent_response_done")]
         assert after == ["agent_item_truncated", "agent_response_done"]
-        made.check_heard_truth()
-
-
-async def test_a_client_that_answers_too_late_is_still_believed() -> None:
-    async with call(clock=AcknowledgedPlayback(24_000)) as made:
-        item_id = await interrupted(made)
-        await asyncio.sleep(FLUSH_ANSWER_S + 0.1)
-        made.receive(c.ClientPlaybackAckEvent(item_id=item_id, played_ms=1_940, flushed=True))
-
-        assert [cut.audio_end_ms for cut in made.of(s.AgentItemTruncatedEvent)] == [1_000, 1_940]
-        assert len(made.link.got(base.ItemTruncate)) == 1, "a model cannot take back what it has thrown away"
-        made.check_heard_truth()
-
-
-async def test_the_next_answer_is_asked_for_when_the_model_knows_what_was_heard() -> None:
-    """The client's answer takes one round trip; the model would else take all of its words for heard."""
-    async with call(clock=AcknowledgedPlayback(24_000)) as made:
-        item_id = await interrupted(made)
-        made.receive(c.ClientTextAppendEvent(text="Next."))
-        assert kinds(made)[-1] == "ItemCreate"
-        made.receive(c.ClientPlaybackAckEvent(item_id=item_id, played_ms=1_940, flushed=True))
-        assert kinds(made)[-2:] == ["ItemTruncate", "ResponseCreate"]
-        assert [cut.audio_end_ms for cut in made.link.got(base.ItemTruncate)] == [1_940]
         made.link.reply(1_000, "Well.")
         assert made.of(s.AgentResponseCreatedEvent)[-1].response_id == "resp_2"
         made.check_heard_truth()
 
 
-async def test_the_next_answer_waits_no_longer_than_for_a_client_that_says_nothing() -> None:
+async def test_the_next_answer_does_not_wait_for_a_client_that_answers_too_late_but_it_is_still_believed() -> None:
     async with call(clock=AcknowledgedPlayback(24_000)) as made:
-        await interrupted(made)
+        item_id = await interrupted(made)
         made.receive(c.ClientTextAppendEvent(text="Next."))
         await asyncio.sleep(FLUSH_ANSWER_S + 0.01)
         assert kinds(made)[-2:] == ["ItemTruncate", "ResponseCreate"]
+        made.receive(c.ClientPlaybackAckEvent(item_id=item_id, played_ms=1_940, flushed=True))
+        assert [cut.audio_end_ms for cut in made.of(s.AgentItemTruncatedEvent)] == [1_000, 1_940]
+        assert len(made.link.got(base.ItemTruncate)) == 1, "a model cannot take back what it has thrown away"
+        made.check_heard_truth()
 
 
 async def test_a_request_that_waits_is_asked_once_where_the_link_is_lost_meanwhile() -> None:
@@ -263,54 +220,15 @@ async def test_of_two_typed_turns_in_a_row_both_are_asked_for_in_order() -> None
         assert made.transcript()[-1] == ("assistant", "This.")
 
 
-async def test_models_that_cannot_truncate_are_not_asked_to() -> None:
-    profile = msgspec.structs.replace(PROFILE, supports_truncation=False, supports_item_delete=False)
-    async with call(profile=profile) as made:
-        asked(made)
-        made.link.reply(4_000, LONG)
-        await asyncio.sleep(1)
-        made.link.hear_start("u2", 2_000)
-
-        assert kinds(made) == []
-        assert made.of(s.AgentItemTruncatedEvent)[0].audio_end_ms == 1_000
-
-
-async def test_an_interruption_tells_why() -> None:
-    async with call() as made:
-        asked(made)
-        made.link.reply(4_000, LONG)
-        await asyncio.sleep(1)
-        made.link.hear_start("u2")
-        assert [event.item_id for event in made.of(s.ServerAudioFlushEvent)] == [None]
-        assert made.of(s.ServerAudioFlushEvent)[0].reason != ""
-
-
-@pytest.mark.parametrize("pause_s", [0.3, 1.0, 2.5])
-async def test_many_interruptions_in_a_row_leave_a_true_transcript(pause_s: float) -> None:
-    """RTA-23: turn after turn, each answer cut; client and call agree at every step."""
-    async with call(clock=EstimatedPlayback(24_000), ahead_ms=350) as made:
-        for number in range(6):
-            asked(made, f"u{number}", f"Question {number}.")
-            made.link.reply(3_000, LONG)
-            await asyncio.sleep(pause_s)
-        await asyncio.sleep(5)
-        made.check_heard_truth()
-
-
-# -- turns that ended in haste -----------------------------------------------------------------------------------------
-
-
 async def test_a_turn_that_goes_on_was_not_over() -> None:
     async with call() as made:
         asked(made, "u1", "I would like")
-        response_id = made.link.begin()
-        made.link.speak(response_id, 2_000, LONG)
+        response_id = made.link.begin_speaking(2_000, LONG)
         await asyncio.sleep(0.35)
         start = len(made.seen)
         made.link.hear_start("u2", 1_300)
         made.link.finish(response_id, LONG, status="cancelled")
         made.link.hear_end("u2", 2_000, "a cup of tea.")
-
         assert named(made.seen[start:], *CUTS) == ["server_audio_flush", "agent_item_deleted"]
         assert made.link.got(base.ItemDelete) == [base.ItemDelete("reply_1")]
         assert made.transcript() == [("user", "I would like a cup of tea.")]
@@ -331,48 +249,25 @@ async def test_the_answer_to_the_whole_turn_stands_behind_it() -> None:
         await asyncio.sleep(0.1)
         made.link.reply(1_000, "Here you are.")
         await asyncio.sleep(3)
-
         assert made.transcript() == [("user", "I would like tea."), ("assistant", "Here you are.")]
         made.check_heard_truth()
 
 
-async def test_a_turn_in_three_pieces_is_one_turn() -> None:
-    async with call() as made:
-        for number, words in enumerate(("I", "would like", "tea.")):
-            made.link.hear_start(f"u{number}", number * 1_000)
-            await asyncio.sleep(0.5)
-            made.link.hear_end(f"u{number}", number * 1_000 + 500, words)
-            made.link.reply(2_000, LONG)
-            await asyncio.sleep(0.3)
-        await asyncio.sleep(5)
-
-        assert made.transcript() == [("user", "I would like tea."), ("assistant", LONG)]
-        assert made.agent.hasty_turns == 2
-        made.check_heard_truth()
+PIECES: dict[str, tuple[m.ModelEvent, ...]] = {
+    "words 1": (m.ModelInputTranscriptionDoneEvent(item_id="u1", transcript="I would like"),),
+    "end 2": (m.ModelInputDoneEvent(item_id="u2", audio_end_ms=2_000), m.ModelInputCommittedEvent(item_id="u2")),
+    "words 2": (m.ModelInputTranscriptionDoneEvent(item_id="u2", transcript="tea."),),
+}
 
 
-async def test_words_of_the_first_piece_may_come_after_the_second_began() -> None:
+@pytest.mark.parametrize("order", [("words 1", "end 2", "words 2"), ("end 2", "words 2", "words 1")])
+async def test_the_words_of_two_pieces_may_come_late_and_in_any_order(order: tuple[str, ...]) -> None:
     async with call() as made:
         made.link.hear_start("u1")
         made.link.hear_end("u1", 900)
+        await asyncio.sleep(0.5)
         made.link.hear_start("u2", 1_300)
-        made.link.say(m.ModelInputTranscriptionDoneEvent(item_id="u1", transcript="I would like"))
-        made.link.hear_end("u2", 2_000)
-        made.link.say(m.ModelInputTranscriptionDoneEvent(item_id="u2", transcript="tea."))
-
-        assert made.transcript() == [("user", "I would like tea.")]
-        made.check_heard_truth()
-
-
-async def test_words_of_the_second_piece_may_come_first() -> None:
-    async with call() as made:
-        made.link.hear_start("u1")
-        made.link.hear_end("u1", 900)
-        made.link.hear_start("u2", 1_300)
-        made.link.hear_end("u2", 2_000)
-        made.link.say(m.ModelInputTranscriptionDoneEvent(item_id="u2", transcript="tea."))
-        made.link.say(m.ModelInputTranscriptionDoneEvent(item_id="u1", transcript="I would like"))
-
+        made.link.say(*[event for piece in order for event in PIECES[piece]])
         assert made.transcript() == [("user", "I would like tea.")]
         made.check_heard_truth()
 
@@ -392,27 +287,14 @@ async def test_haste_ends_after_800_ms_or_400_ms_heard(gap_ms: int, heard_from_m
     async with call() as made:
         asked(made, "u1", "I would like")
         await asyncio.sleep(heard_from_ms / 1000)
-        response_id = made.link.begin()
-        made.link.speak(response_id, 3_000, LONG)
+        response_id = made.link.begin_speaking(3_000, LONG)
         await asyncio.sleep((gap_ms - heard_from_ms) / 1000)
         made.link.hear_start("u2", 2_000)
         made.link.finish(response_id, LONG, status="cancelled")
         made.link.hear_end("u2", 3_000, "tea.")
-
         turns = [words for who, words in made.transcript() if who == "user"]
         assert turns == (["I would like tea."] if hasty else ["I would like", "tea."])
         assert made.agent.hasty_turns == int(hasty)
-        made.check_heard_truth()
-
-
-async def test_a_haste_before_any_reply_joins_the_pieces() -> None:
-    async with call() as made:
-        asked(made, "u1", "I would like")
-        await asyncio.sleep(0.5)
-        made.link.hear_start("u2", 1_300)
-        made.link.hear_end("u2", 2_000, "tea.")
-
-        assert made.transcript() == [("user", "I would like tea.")]
         made.check_heard_truth()
 
 
@@ -425,63 +307,51 @@ async def test_a_reply_that_used_a_tool_is_not_withdrawn() -> None:
 
     async with call(toolkit=Toolkit([order])) as made:
         asked(made, "u1", "Tea, please.")
-        response_id = made.link.begin()
-        made.link.speak(response_id, 2_000, LONG)
-        made.link.say(
-            m.ModelResponseToolUseDoneEvent(
-                response_id=response_id, item_id="use_1", tool_use=ToolCallBlock(id="call_1", name="order", input="{}")
-            )
-        )
+        response_id = made.link.begin_speaking(2_000, LONG)
+        use = ToolCallBlock(id="call_1", name="order", input="{}")
+        made.link.say(m.ModelResponseToolUseDoneEvent(response_id=response_id, item_id="use_1", tool_use=use))
         await asyncio.sleep(0.3)
         made.link.hear_start("u2", 1_300)
         made.link.finish(response_id, LONG, status="cancelled")
         made.link.hear_end("u2", 2_000, "With milk.")
         await asyncio.sleep(1)
-
         who = [name for name, _ in made.transcript()]
         assert (who.count("user"), who.count("tool_call"), who.count("tool_result")) == (2, 1, 1)
         assert made.agent.hasty_turns == 0
         made.check_heard_truth()
 
 
-# -- this server decides -----------------------------------------------------------------------------------------------
+def loud() -> dict[str, Any]:
+    """Options of a call in which this server takes whatever is loud for speech."""
+    return {"profile": NO_DETECTOR, "config": SERVER, "make_detector": lambda _: LoudnessDetector()}
 
 
-async def test_a_client_that_stops_sending_right_after_its_last_word_is_answered() -> None:
-    async with call(profile=NO_DETECTOR, config=SERVER, make_detector=lambda _: LoudnessDetector()) as made:
-        made.receive(c.ClientAudioAppendEvent(audio=speech(1_000)))
-        await asyncio.sleep(1.5)
-        assert "ResponseCreate" not in kinds(made)
-        await asyncio.sleep(1.5)
-        assert kinds(made)[-2:] == ["AudioCommit", "ResponseCreate"]
-        (ended,) = made.of(s.AgentInputDoneEvent)
-        assert ended.audio_end_ms == 1_000
-
-
-async def test_a_client_whose_line_stalls_for_a_moment_has_one_turn() -> None:
-    async with call(profile=NO_DETECTOR, config=SERVER, make_detector=lambda _: LoudnessDetector()) as made:
+async def test_a_client_whose_line_stalls_for_a_moment_has_one_turn_which_ends_when_it_stops_sending() -> None:
+    async with call(**loud()) as made:
         for _ in range(3):
             made.receive(c.ClientAudioAppendEvent(audio=speech(1_000)))
             await asyncio.sleep(1.9)
         assert made.of(s.AgentInputDoneEvent) == []
+        assert "ResponseCreate" not in kinds(made)
+        await asyncio.sleep(1.1)
+        assert kinds(made)[-2:] == ["AudioCommit", "ResponseCreate"]
+        (ended,) = made.of(s.AgentInputDoneEvent)
+        assert ended.audio_end_ms == 3_000
 
 
-async def test_speech_that_the_client_takes_back_is_not_answered() -> None:
-    async with call(profile=NO_DETECTOR, config=SERVER, make_detector=lambda _: LoudnessDetector()) as made:
-        made.receive(c.ClientAudioAppendEvent(audio=speech(1_000)), c.ClientAudioClearEvent())
-        made.receive(c.ClientAudioAppendEvent(audio=speech(500) + bytes(32_000)))
-        await asyncio.sleep(5)
+ENDING = c.ClientAudioAppendEvent(audio=speech(500) + bytes(32_000))
+
+
+@pytest.mark.parametrize(("rest", "pause_s"), [((ENDING,), 5), ((), 3)], ids=["its rest follows", "no silence between"])
+async def test_speech_that_the_client_takes_back_is_not_answered_and_the_next_is_a_turn(
+    rest: tuple[c.ClientEvent, ...], pause_s: int
+) -> None:
+    async with call(**loud()) as made:
+        made.receive(c.ClientAudioAppendEvent(audio=speech(1_000)), c.ClientAudioClearEvent(), *rest)
+        await asyncio.sleep(pause_s)
         assert not {"AudioCommit", "ResponseCreate"} & {*kinds(made)}
         assert made.of(s.AgentInputDoneEvent) == []
-        made.receive(c.ClientAudioAppendEvent(audio=speech(500) + bytes(32_000)))
-        assert kinds(made)[-2:] == ["AudioCommit", "ResponseCreate"]
-
-
-async def test_speech_after_what_was_taken_back_is_a_turn_though_no_silence_came_between() -> None:
-    async with call(profile=NO_DETECTOR, config=SERVER, make_detector=lambda _: LoudnessDetector()) as made:
-        made.receive(c.ClientAudioAppendEvent(audio=speech(1_000)), c.ClientAudioClearEvent())
-        await asyncio.sleep(3)
-        made.receive(c.ClientAudioAppendEvent(audio=speech(500) + bytes(32_000)))
+        made.receive(ENDING)
         assert kinds(made)[-2:] == ["AudioCommit", "ResponseCreate"]
 
 
@@ -494,40 +364,38 @@ def found(*events: tuple[int, Any]) -> dict[str, Any]:
     return {"config": SERVER, "make_detector": lambda detection: FakeDetector(*events)}
 
 
-async def test_only_speech_and_the_moment_before_it_reach_the_model() -> None:
-    async with call(**found((2_000, SpeechStarted(1_800)), (3_000, turn_ended(2_600)))) as made:
-        for _ in range(50):
-            made.hear(100)
+def heard(made: Call, item_id: str, words: str) -> None:
+    """The model has taken a turn that this server found, and tells its words."""
+    made.link.say(m.ModelInputCommittedEvent(item_id=item_id))
+    made.link.say(m.ModelInputTranscriptionDoneEvent(item_id=item_id, transcript=words))
 
+
+ONE_TURN = (1_000, SpeechStarted(900)), (1_500, turn_ended(1_200))
+
+
+@pytest.mark.parametrize("chunk_ms", [100, 5_000])
+async def test_only_speech_and_the_moment_before_it_reach_the_model(chunk_ms: int) -> None:
+    """However long the chunks are: nothing of the speech is missing, and its end is where it was."""
+    async with call(**found((2_000, SpeechStarted(1_800)), (3_000, turn_ended(2_600)))) as made:
+        for _ in range(5_000 // chunk_ms):
+            made.hear(chunk_ms)
         kept_ms = len(made.link.heard_bytes()) / 32
-        assert 1_000 + 200 <= kept_ms <= 1_000 + 700
+        assert 1_000 + 200 <= kept_ms <= 1_000 + 800
         assert kinds(made) == ["AudioCommit", "ResponseCreate"]
         assert made.link.sent[-1] == base.ResponseCreate(None)
         assert [event.audio_start_ms for event in made.of(s.AgentInputStartedEvent)] == [1_800]
         assert [event.audio_end_ms for event in made.of(s.AgentInputDoneEvent)] == [2_600]
 
 
-async def test_silence_for_minutes_sends_the_model_nothing() -> None:
-    async with call(**found()) as made:
-        for _ in range(600):
-            made.hear(100)
-
-        assert made.link.sent == []
-
-
 async def test_speech_during_a_reply_cancels_it_at_the_model() -> None:
     """RTA-22: under the server's authority the model is told to stop, before it is told what was heard."""
-    options = found((1_000, SpeechStarted(900)), (1_500, turn_ended(1_200)), (4_000, SpeechStarted(3_900)))
-    async with call(**options) as made:
+    async with call(**found(*ONE_TURN, (4_000, SpeechStarted(3_900)))) as made:
         made.hear(1_500)
-        made.link.say(m.ModelInputCommittedEvent(item_id="p1"))
-        made.link.say(m.ModelInputTranscriptionDoneEvent(item_id="p1", transcript="Tell me a story."))
-        response_id = made.link.begin()
-        made.link.speak(response_id, 8_000, LONG)
+        heard(made, "p1", "Tell me a story.")
+        response_id = made.link.begin_speaking(8_000, LONG)
         await asyncio.sleep(2.5)
         start, sent = len(made.seen), len(made.link.sent)
         made.hear(2_500)
-
         assert made.types(start)[0] == "server_audio_flush"
         assert kinds(made, sent) == ["ResponseCancel", "ItemTruncate"]
         assert made.of(s.AgentItemTruncatedEvent)[0].audio_end_ms == 2_500
@@ -536,54 +404,15 @@ async def test_speech_during_a_reply_cancels_it_at_the_model() -> None:
         made.check_heard_truth()
 
 
-async def test_a_hasty_turn_end_of_ours_is_undone_too() -> None:
-    options = found(
-        (1_000, SpeechStarted(900)),
-        (1_500, turn_ended(1_200)),
-        (1_800, SpeechStarted(1_700)),
-        (2_500, turn_ended(2_200)),
-    )
-    async with call(**options) as made:
-        made.hear(1_500)
-        made.link.say(m.ModelInputCommittedEvent(item_id="p1"))
-        made.link.say(m.ModelInputTranscriptionDoneEvent(item_id="p1", transcript="I would like"))
-        response_id = made.link.begin()
-        made.link.speak(response_id, 8_000, LONG)
-        await asyncio.sleep(0.3)
-        made.hear(1_000)
-        made.link.finish(response_id, LONG, status="cancelled")
-        made.link.say(m.ModelInputCommittedEvent(item_id="p2"))
-        made.link.say(m.ModelInputTranscriptionDoneEvent(item_id="p2", transcript="tea."))
-
-        assert made.transcript() == [("user", "I would like tea.")]
-        assert kinds(made) == [
-            "AudioCommit",
-            "ResponseCreate",
-            "ResponseCancel",
-            "ItemDelete",
-            "AudioCommit",
-            "ResponseCreate",
-        ]
-        assert made.agent.hasty_turns == 1
-        made.check_heard_truth()
-
-
-async def test_a_model_that_reports_speech_itself_is_not_listened_to_where_we_decide() -> None:
+async def test_silence_for_minutes_sends_the_model_nothing_and_what_it_reports_itself_is_not_listened_to() -> None:
     async with call(**found()) as made:
+        for _ in range(600):
+            made.hear(100)
+        assert made.link.sent == []
         made.link.reply(4_000, LONG)
         await asyncio.sleep(1)
         made.link.hear_start("u1")
-
         assert made.of(s.ServerAudioFlushEvent) == []
-
-
-async def test_the_end_of_a_turn_without_answers_only_commits() -> None:
-    options = found((1_000, SpeechStarted(900)), (1_500, turn_ended(1_200)))
-    options["config"] = SessionConfig(turn_detection=TurnDetection(authority="server"), auto_response=False)
-    async with call(**options) as made:
-        made.hear(2_000)
-
-        assert kinds(made) == ["AudioCommit"]
 
 
 async def test_a_model_without_a_detector_gets_audio_at_its_rate_through_the_gate() -> None:
@@ -592,7 +421,6 @@ async def test_a_model_without_a_detector_gets_audio_at_its_rate_through_the_gat
     async with call(profile=profile, make_detector=lambda detection: detector) as made:
         for _ in range(100):
             made.hear(50, rate_hz=48_000)
-
         assert detector.pushed_ms == pytest.approx(5_000, abs=100)
         assert 2_000 + 200 <= len(made.link.heard_bytes()) / 48 <= 2_000 + 700
         assert kinds(made) == ["AudioCommit", "ResponseCreate"]
@@ -604,35 +432,15 @@ async def test_a_commit_in_mid_speech_ends_the_turn_and_the_next_speech_is_heard
     async with call(config=SERVER, make_detector=lambda _: detector) as made:
         made.hear(1_500)
         made.receive(c.ClientAudioCommitEvent())
-
         assert kinds(made) == ["AudioCommit", "ResponseCreate"]
         assert [event.audio_end_ms for event in made.of(s.AgentInputDoneEvent)] == [1_500]
         assert detector.resets == 1, "else it takes the next speech for the rest of this one"
         before = len(made.link.heard_bytes())
         made.hear(1_000)
         assert len(made.link.heard_bytes()) == before, "what is no speech is held back again"
-
-
-async def test_a_long_chunk_loses_nothing_of_the_speech_in_it() -> None:
-    """However long the chunks are: nothing of the speech is missing, and its end is where it was."""
-    async with call(
-        **found((1_000, SpeechStarted(900)), (3_000, turn_ended(2_700)), (5_000, SpeechStarted(4_900)))
-    ) as made:
-        made.hear(4_000)
-        assert kinds(made) == ["AudioCommit", "ResponseCreate"]
-        heard_ms = len(made.link.heard_bytes()) / 32
-        assert 2_000 + 200 <= heard_ms <= 2_000 + 800
-        made.hear(2_000)
-        assert 1_000 <= len(made.link.heard_bytes()) / 32 - heard_ms <= 1_000 + 800
-
-
-async def test_how_long_a_silence_ends_a_turn_can_be_changed_in_the_middle_of_a_call() -> None:
-    detector = FakeDetector()
-    async with call(config=SERVER, make_detector=lambda _: detector) as made:
-        made.hear(500)
         longer = {"turn_detection": {"authority": "server", "silence_duration_ms": 2_000}}
         made.receive(c.ClientSessionUpdateEvent(config=longer))
-        assert detector.silence_ms == 2_000
+        assert detector.silence_ms == 2_000, "how long a silence ends a turn can be changed in the middle of a call"
 
 
 async def test_speech_stands_where_it_was_also_behind_a_hole_that_was_closed_up() -> None:
@@ -640,70 +448,41 @@ async def test_speech_stands_where_it_was_also_behind_a_hole_that_was_closed_up(
     async with call(config=SERVER, make_detector=lambda _: detector) as made:
         made.hear(1_000)
         made.hear(2_000, offset=16 * 31_000)
-
         assert [event.audio_start_ms for event in made.of(s.AgentInputStartedEvent)] == [31_900]
         assert [event.audio_end_ms for event in made.of(s.AgentInputDoneEvent)] == [32_700]
 
 
-# -- the client decides ------------------------------------------------------------------------------------------------
-
 PUSH_TO_TALK = SessionConfig(turn_detection="none")
 
 
-async def test_a_commit_during_a_reply_interrupts_it() -> None:
+async def test_in_push_to_talk_a_commit_during_a_reply_interrupts_it_and_audio_alone_does_not() -> None:
     """RTA-22: in push-to-talk the button interrupts."""
     async with call(config=PUSH_TO_TALK) as made:
         made.hear(500)
         made.receive(c.ClientAudioCommitEvent())
         made.link.hear_end("p1", text="Tell me a story.")
-        response_id = made.link.begin()
-        made.link.speak(response_id, 5_000, LONG)
+        response_id = made.link.begin_speaking(5_000, LONG)
         await asyncio.sleep(1)
         start, sent = len(made.seen), len(made.link.sent)
         made.hear(500)
+        assert made.of(s.ServerAudioFlushEvent) == []
+        assert made.link.heard_bytes() == speech(500) * 2
         made.receive(c.ClientAudioCommitEvent())
         made.link.finish(response_id, LONG, status="cancelled")
         made.link.hear_end("p2", text="Stop.")
-
         assert made.types(start)[0] == "server_audio_flush"
         assert kinds(made, sent) == ["ResponseCancel", "ItemTruncate", "AudioCommit", "ResponseCreate"]
         assert [words for who, words in made.transcript() if who == "user"] == ["Tell me a story.", "Stop."]
         made.check_heard_truth()
 
 
-async def test_audio_alone_interrupts_nothing_in_push_to_talk() -> None:
-    async with call(config=PUSH_TO_TALK) as made:
-        made.link.reply(4_000, LONG)
-        await asyncio.sleep(1)
-        made.hear(1_000)
-
-        assert made.of(s.ServerAudioFlushEvent) == []
-        assert made.link.heard_bytes() == speech(1_000)
-
-
-async def test_two_quick_turns_of_push_to_talk_stay_two() -> None:
-    """Nobody's detector was hasty: the client said so."""
-    async with call(config=PUSH_TO_TALK) as made:
-        for number, words in enumerate(("One.", "Two.")):
-            made.hear(300)
-            made.receive(c.ClientAudioCommitEvent())
-            made.link.hear_end(f"p{number}", text=words)
-            await asyncio.sleep(0.3)
-
-        assert made.transcript() == [("user", "One."), ("user", "Two.")]
-        assert made.agent.hasty_turns == 0
-        made.check_heard_truth()
-
-
 async def test_a_reply_that_speech_must_not_interrupt_is_told_to_its_end_and_the_next_one_follows() -> None:
-    options = found((1_000, SpeechStarted(900)), (1_500, turn_ended(1_200)))
-    options["config"] = SessionConfig(turn_detection=TurnDetection(authority="server", interrupt_response=False))
-    async with call(**options) as made:
+    config = SessionConfig(turn_detection=TurnDetection(authority="server", interrupt_response=False))
+    async with call(**found(*ONE_TURN) | {"config": config}) as made:
         made.link.reply(4_000, LONG)
         await asyncio.sleep(1)
         made.hear(2_000)
         made.link.reply(500, "Next.")
-
         assert made.of(s.ServerAudioFlushEvent) == []
         assert kinds(made) == ["AudioCommit", "ResponseCreate"]
         assert [words for who, words in made.transcript() if who == "assistant"] == [LONG.strip(), "Next."]
@@ -713,25 +492,24 @@ async def test_a_reply_that_speech_must_not_interrupt_is_told_to_its_end_and_the
         made.check_heard_truth()
 
 
-async def test_a_turn_that_the_client_wants_to_answer_itself_is_committed_and_not_answered() -> None:
-    options = found((1_000, SpeechStarted(900)), (1_500, turn_ended(1_200)))
-    options["config"] = SessionConfig(turn_detection=TurnDetection(authority="server", create_response=False))
-    async with call(**options) as made:
+@pytest.mark.parametrize(
+    ("config", "change"),
+    [
+        (SessionConfig(turn_detection=TurnDetection(authority="server"), auto_response=False), None),
+        (SessionConfig(turn_detection=TurnDetection(authority="server", create_response=False)), None),
+        (SERVER, {"turn_detection": {"authority": "server", "create_response": False}}),
+    ],
+    ids=["no-answers", "not-to-speech", "changed-during-the-call"],
+)
+async def test_a_turn_that_the_client_wants_to_answer_itself_is_committed_and_not_answered(
+    config: SessionConfig, change: dict[str, Any] | None
+) -> None:
+    async with call(**found(*ONE_TURN) | {"config": config}) as made:
+        if change:
+            made.receive(c.ClientSessionUpdateEvent(config=change))
+        sent = len(made.link.sent)
         made.hear(2_000)
-        assert kinds(made) == ["AudioCommit"]
-
+        assert kinds(made, sent) == ["AudioCommit"]
         made.receive(c.ClientResponseCreateEvent())
-
-        assert kinds(made) == ["AudioCommit", "ResponseCreate"]
+        assert kinds(made, sent) == ["AudioCommit", "ResponseCreate"]
         made.link.reply(500, "Now.")
-
-
-async def test_who_answers_and_who_interrupts_may_be_changed_during_the_call() -> None:
-    options = found((1_000, SpeechStarted(900)), (1_500, turn_ended(1_200)))
-    options["config"] = SessionConfig(turn_detection=TurnDetection(authority="server"))
-    async with call(**options) as made:
-        changed = {"turn_detection": {"authority": "server", "create_response": False}}
-        made.receive(c.ClientSessionUpdateEvent(config=changed))
-        made.hear(2_000)
-
-        assert "ResponseCreate" not in kinds(made)
