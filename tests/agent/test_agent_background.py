@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import asynccontextmanager
 from typing import Any
 
 import pytest
 
-from realtime.agent import Delegate
+from realtime.agent import Delegate, ReActAgent
 from realtime.agent.run import AgentRun
 from realtime.audio.playback import WallClockPlayback
 from realtime.event import client as c
@@ -24,6 +25,7 @@ from tests.agent.test_background_tools import asked, hints
 from tests.agent.test_tools import ask_tools, results
 from tests.agent.thinking import ScriptedChat, SlowMemory, Steps, call, react, remembered, requests_of, say
 from tests.agent.voice import COSTS, memory_of
+from tests.volumes import volume
 
 pytestmark = pytest.mark.virtual_time(costs=COSTS)
 
@@ -72,14 +74,20 @@ def run_of(one: Spoken) -> AgentRun:
     return participant
 
 
-# -- the language model of the cascade ---------------------------------------------------------------------------------
+@asynccontextmanager
+async def digging(agent: Any, after_s: float = 0.0, **options: Any) -> AsyncIterator[Spoken]:
+    """A call whose agent digs in the background, so many seconds after it has said so."""
+    ended.clear()
+    async with spoken(agent, clock=hears(), **options) as one:
+        one.type("Dig a hole")
+        await one.until(s.AgentResponseDoneEvent, 2)
+        await asyncio.sleep(after_s)
+        yield one
 
 
 async def test_the_result_starts_a_reply_when_the_floor_is_free() -> None:
     agent = digger()
-    async with spoken(agent, clock=hears()) as one:
-        one.type("Dig a hole")
-        await one.until(s.AgentResponseDoneEvent, 2)
+    async with digging(agent) as one:
         (result,) = one.of(s.AgentResponseToolResultEvent)
         assert result.tool_result.state == "running"
         assert "will be given to you later" in result.tool_result.output_text()
@@ -98,26 +106,9 @@ async def test_the_result_starts_a_reply_when_the_floor_is_free() -> None:
     assert sum("is done" in line for line in memory) == 1
 
 
-async def test_the_result_waits_while_the_agent_speaks() -> None:
-    agent = digger(say("It goes well. " * 12), say("The hole is there."))
-    async with spoken(agent, clock=hears()) as one:
-        one.type("Dig a hole")
-        await one.until(s.AgentResponseDoneEvent, 2)
-        await asyncio.sleep(7)
-        one.type("How is it going?")
-        await one.until(s.AgentResponseDoneEvent, 3)
-        await asyncio.sleep(5)
-        assert DONE not in one.hints
-        await one.until(s.AgentResponseDoneEvent, 4)
-        assert one.session.audience.unplayed_ms() <= 2_000, "nothing else is being said"
-    assert one.said()[-1] == "The hole is there."
-
-
 async def test_a_silent_result_is_known_at_the_next_turn() -> None:
     agent = digger(say("Yes, it is there."), announce="silently")
-    async with spoken(agent, clock=hears()) as one:
-        one.type("Dig a hole")
-        await asyncio.sleep(20)
+    async with digging(agent, 18) as one:
         assert len(requests_of(agent)) == 2
         one.type("Is it there?")
         await asyncio.sleep(3)
@@ -126,11 +117,8 @@ async def test_a_silent_result_is_known_at_the_next_turn() -> None:
 
 
 async def test_listeners_and_programs_see_it_and_can_stop_it() -> None:
-    ended.clear()
     agent = digger()
-    async with spoken(agent, clock=hears()) as one:
-        one.type("Dig a hole")
-        await one.until(s.AgentResponseDoneEvent, 2)
+    async with digging(agent) as one:
         notes = [event for event in one.of(s.AgentToolProgressEvent) if event.kind == "note"]
         assert [note.delta for note in notes] in (["digging"], [])
         (task,) = run_of(one).background_tools()
@@ -144,14 +132,8 @@ async def test_listeners_and_programs_see_it_and_can_stop_it() -> None:
 
 
 async def test_the_agent_lists_and_stops_its_own_by_voice() -> None:
-    ended.clear()
-    agent = digger(
-        [call("list_background_tools", "b")], [call("cancel_background_tool", "c", task_id="dig_1")], say("No.")
-    )
-    async with spoken(agent, clock=hears()) as one:
-        one.type("Dig a hole")
-        await one.until(s.AgentResponseDoneEvent, 2)
-        await asyncio.sleep(2)
+    stops = [call("list_background_tools", "b")], [call("cancel_background_tool", "c", task_id="dig_1")]
+    async with digging(digger(*stops, say("No.")), 2) as one:
         one.type("Stop that")
         await asyncio.sleep(20)
         told = [event.tool_result.output_text() for event in one.of(s.AgentResponseToolResultEvent)]
@@ -163,11 +145,7 @@ async def test_the_agent_lists_and_stops_its_own_by_voice() -> None:
 
 
 async def test_it_goes_on_while_the_client_is_away_and_is_told_to_it_after_its_return() -> None:
-    agent = digger()
-    async with spoken(agent, clock=hears(), grace_s=60) as one:
-        one.type("Dig a hole")
-        await one.until(s.AgentResponseDoneEvent, 2)
-        await asyncio.sleep(5)
+    async with digging(digger(), 5, grace_s=60) as one:
         one.session.detach(one.listener)
         await asyncio.sleep(20)
         assert not one.session.is_ending
@@ -176,13 +154,9 @@ async def test_it_goes_on_while_the_client_is_away_and_is_told_to_it_after_its_r
 
 
 async def test_it_ends_with_the_call_and_the_history_says_so() -> None:
-    ended.clear()
     agent = digger()
     before = asyncio.all_tasks()
-    async with spoken(agent, clock=hears()) as one:
-        one.type("Dig a hole")
-        await one.until(s.AgentResponseDoneEvent, 2)
-        await asyncio.sleep(3)
+    async with digging(agent, 3) as one:
         await one.session.end("client_end")
         assert ended == ["cancelled"]
         assert "was stopped: no result will come" in one.hints[-1]
@@ -206,10 +180,7 @@ async def test_a_result_that_comes_in_the_middle_of_a_reply_leaves_the_memory_of
         toolkit=spade(announce="silently"),
     )
     agent.toolkit.register(look)
-    async with spoken(agent, clock=hears(), tool_timeout_s=60) as one:
-        one.type("Dig a hole and look")
-        await one.until(s.AgentResponseDoneEvent, 2)
-        await asyncio.sleep(3)
+    async with digging(agent, 3, tool_timeout_s=60) as one:
         one.type("Good")
         await one.until(s.AgentResponseDoneEvent, 3)
         await asyncio.sleep(3)
@@ -220,8 +191,6 @@ async def test_a_result_that_comes_in_the_middle_of_a_reply_leaves_the_memory_of
     assert lines[0].endswith("tool_result: success nothing | I have looked.")
     assert sum("is done" in (msg.get_text_content() or "") for msg in memory) == 1
 
-
-# -- behind a delegate -------------------------------------------------------------------------------------------------
 
 ASK = ("call_1", "ask", '{"query": "Dig a hole"}')
 
@@ -267,42 +236,27 @@ async def test_what_an_agent_behind_a_delegate_runs_can_be_stopped_by_the_page_a
             assert [one for one in made.agent.background_tools() if one["tool"] == "dig"] == []
 
 
-# -- two agents and one toolkit ----------------------------------------------------------------------------------------
-
-
-async def test_agents_with_one_toolkit_do_not_see_each_others_tools() -> None:
+async def test_agents_with_one_toolkit_neither_see_nor_stop_each_others_tools() -> None:
     ended.clear()
     toolkit = spade()
-    one, other = (
-        react([call("dig")], say("Begun."), [call("list_background_tools", "b")], say("Listed."), toolkit=toolkit)
-        for _ in range(2)
-    )
+    asks = [call("list_background_tools", "b"), call("cancel_background_tool", "c", task_id="dig_2")]
+    one, other = (react([call("dig")], say("Begun."), asks, say("Tried."), toolkit=toolkit) for _ in range(2))
     await one(UserMsg("user", "Dig"))
     await asyncio.sleep(1)
     await other(UserMsg("user", "Dig"))
-    await one(UserMsg("user", "What runs?"))
-    listed = requests_of(one)[-1].messages[-1]["content"]
-    assert "dig_1" in str(listed)
-    assert "dig_2" not in str(listed)
+    await one(UserMsg("user", "What runs? Stop it."))
+    told = str(requests_of(one)[-1].messages[-1]["content"])
+    assert '"id":"dig_1"' in told.replace("\\", "")
+    assert '"id":"dig_2"' not in told.replace("\\", "")
+    assert "Cannot find async task with ID dig_2" in told
+    assert ended == []
     await one.aclose()
     assert ended == ["cancelled"], "the other one digs on"
     await asyncio.sleep(12)
     await other(UserMsg("user", "And?"))
-    assert any("(task dig_2) is done" in str(message) for message in requests_of(other)[-1].messages)
+    assert any("(task dig_2) is done" in str(message) for message in requests_of(other)[-2].messages)
     await one(UserMsg("user", "And?"))
     assert not any("is done" in str(message) for message in requests_of(one)[-1].messages)
-
-
-async def test_an_agent_cannot_stop_what_another_one_runs() -> None:
-    ended.clear()
-    toolkit = spade()
-    one = react([call("dig")], say("Begun."), toolkit=toolkit)
-    other = react([call("cancel_background_tool", task_id="dig_1")], say("Tried."), toolkit=toolkit)
-    await one(UserMsg("user", "Dig"))
-    await other(UserMsg("user", "Stop it"))
-    assert ended == []
-    assert "Cannot find async task with ID dig_1" in str(requests_of(other)[-1].messages)
-    await one.aclose()
 
 
 async def test_two_calls_with_one_toolkit_have_background_tools_of_their_own() -> None:
@@ -321,12 +275,9 @@ async def test_two_calls_with_one_toolkit_have_background_tools_of_their_own() -
 
 
 async def test_a_voice_sees_all_that_runs_in_its_call_and_an_agent_its_own() -> None:
-    listed: list[str] = []
     toolkit = spade()
-    agents = [
-        react([call("dig")], say("Begun."), [call("list_background_tools", "b")], say("Listed."), toolkit=toolkit)
-        for _ in range(2)
-    ]
+    asks = [call("list_background_tools", "b")]
+    agents = [react([call("dig")], say("Begun."), asks, say("Listed."), toolkit=toolkit) for _ in range(2)]
     desks = Toolkit([Delegate(one, f"ask_{place}", "Digs.") for place, one in enumerate(agents)])
     async with voice_with(toolkit=desks) as made:
         for place in (0, 1):
@@ -334,14 +285,11 @@ async def test_a_voice_sees_all_that_runs_in_its_call_and_an_agent_its_own() -> 
             await asyncio.sleep(1)
         ask_tools(made, ("all", "list_background_tools", "{}"))
         await asyncio.sleep(0.5)
-        listed = [text for call_id, _, text in results(made) if call_id == "all"]
+        (listed,) = [text for call_id, _, text in results(made) if call_id == "all"]
         ask_tools(made, ("call_2", "ask_0", '{"query": "What runs?"}'))
         await asyncio.sleep(1)
-    assert listed[0].count('"tool":"dig"') == 2
+    assert listed.count('"tool":"dig"') == 2
     assert str(requests_of(agents[0])[-1].messages[-1]).count('"tool":"dig"') == 1
-
-
-# -- tools that hang ---------------------------------------------------------------------------------------------------
 
 
 async def hang() -> None:
@@ -349,10 +297,13 @@ async def hang() -> None:
     await asyncio.sleep(10_000)
 
 
+def hanging() -> ReActAgent:
+    return react([call("hang")], say("It does not answer."), toolkit=Toolkit([hang]))
+
+
 @pytest.mark.parametrize("limit_s", [None, 5])
 async def test_a_tool_of_the_agent_has_as_long_as_those_of_its_voice(limit_s: float | None) -> None:
-    agent = react([call("hang")], say("It does not answer."), toolkit=Toolkit([hang]))
-    async with spoken(agent, clock=hears(), **({} if limit_s is None else {"tool_timeout_s": limit_s})) as one:
+    async with spoken(hanging(), clock=hears(), **({} if limit_s is None else {"tool_timeout_s": limit_s})) as one:
         one.type("Try")
         result = await one.until(s.AgentResponseToolResultEvent)
         took_s = asyncio.get_running_loop().time()
@@ -366,24 +317,18 @@ async def test_a_tool_of_the_agent_has_as_long_as_those_of_its_voice(limit_s: fl
 async def test_a_tool_of_a_delegate_s_agent_has_as_long_as_the_voice_s_or_what_the_delegate_says(
     limit_s: float | None,
 ) -> None:
-    agent = react([call("hang")], say("It does not answer."), toolkit=Toolkit([hang]))
-    desk = Toolkit([Delegate(agent, "ask", "Tries.", tool_timeout_s=limit_s)])
-    async with voice_with(toolkit=desk) as made:
+    """Without a call it has ten minutes."""
+    agent = hanging()
+    async with voice_with(toolkit=Toolkit([Delegate(agent, "ask", "Tries.", tool_timeout_s=limit_s)])) as made:
         ask_tools(made, ASK)
         await asyncio.sleep((limit_s or 30) - 1)
         assert agent.is_replying
         await asyncio.sleep(2)
         assert not agent.is_replying
     assert f"hang gave no result within {limit_s or 30:g} s" in str(requests_of(agent)[-1].messages)
-
-
-async def test_without_a_call_a_tool_has_ten_minutes() -> None:
-    agent = react([call("hang")], say("It does not answer."), toolkit=Toolkit([hang]))
-    await agent(UserMsg("user", "Try"))
-    assert "hang gave no result within 600 s" in str(requests_of(agent)[-1].messages)
-
-
-# -- whenever it is stopped --------------------------------------------------------------------------------------------
+    alone = hanging()
+    await alone(UserMsg("user", "Try"))
+    assert "hang gave no result within 600 s" in str(requests_of(alone)[-1].messages)
 
 
 async def _stopped_at(step: int, *, ends: bool) -> int:
@@ -424,8 +369,8 @@ async def _stopped_at(step: int, *, ends: bool) -> int:
 
 @pytest.mark.parametrize("ends", [False, True], ids=["cancelled", "call ends"])
 def test_wherever_it_is_stopped_nothing_is_left_and_nothing_is_told_twice(ends: bool) -> None:
-    """At every step of every task of the call and the agent."""
+    """At every step of every task of the call and the agent; by day at each third."""
     n_steps = run(_stopped_at(0, ends=ends), costs=COSTS)
     assert n_steps > 40
-    for step in range(1, n_steps + 1):
+    for step in range(1, n_steps + 1, volume(3, 1)):
         run(_stopped_at(step, ends=ends), costs=COSTS)

@@ -1,8 +1,8 @@
 """Background tools in a call: the model talks on, their results come as hints and are spoken in the next silence."""
 
 import asyncio
-from collections.abc import AsyncGenerator
-from contextlib import aclosing
+from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import aclosing, asynccontextmanager
 from typing import Any
 
 import msgspec
@@ -19,7 +19,7 @@ from realtime.model import base
 from realtime.state.replies import ReplyProjection, messages
 from realtime.tool import ToolContext, Toolkit
 from tests.agent.fakes import PROFILE, WORDS, Call, call
-from tests.agent.test_text_reply import started
+from tests.agent.test_text_reply import started, use
 from tests.agent.test_tools import ask_tools, results
 from tests.message.reply_grammar import check_replies
 
@@ -53,6 +53,17 @@ def asked(made: Call) -> int:
     return len(made.link.got(base.ResponseCreate))
 
 
+@asynccontextmanager
+async def looking_up(ms: int = 500, after_s: float = 0.0, *, config: Any = None, **options: Any) -> AsyncIterator[Call]:
+    """A call whose model looks something up in the background, and has said so, for so many ms, so long ago."""
+    async with call(toolkit=library(**options), config=config) as made:
+        ask_tools(made, ASK)
+        await asyncio.sleep(0.5)
+        made.link.reply(ms, "I am looking it up.")
+        await asyncio.sleep(after_s)
+        yield made
+
+
 RESULT = (
     "<system-reminder>\nThe background tool research (task research_1) is done. Tell the user now, in your own words. "
     "Its result:\ntea is green\n</system-reminder>"
@@ -68,7 +79,6 @@ async def test_the_model_hears_that_it_started_and_talks_on_and_tells_the_result
         assert "do not guess the result" in text
         assert asked(made) == 1
         made.link.reply(2_000, "I am looking it up.")
-
         await asyncio.sleep(8)
         assert [one for one in hints(made) if "is done" in one] == []
         await asyncio.sleep(2)
@@ -82,84 +92,53 @@ async def test_the_model_hears_that_it_started_and_talks_on_and_tells_the_result
         made.check_heard_truth()
 
 
-async def test_a_result_waits_for_the_end_of_what_is_played() -> None:
-    async with call(toolkit=library()) as made:
-        ask_tools(made, ASK)
-        await asyncio.sleep(0.5)
-        made.link.reply(15_000, WORDS)
-        await asyncio.sleep(14)
-        assert RESULT not in hints(made)
-        await asyncio.sleep(2)
-        assert RESULT in hints(made)
-        assert asked(made) == 2
-
-
-async def test_a_result_waits_while_the_user_speaks_and_is_answered() -> None:
-    async with call(toolkit=library()) as made:
-        ask_tools(made, ASK)
-        await asyncio.sleep(0.5)
-        made.link.reply(500, "I am looking it up.")
-        await asyncio.sleep(5)
+@pytest.mark.parametrize(("answered", "patience_s"), [(True, 1), (False, 20)])
+async def test_a_result_waits_while_the_user_speaks_and_is_answered_or_for_a_while(
+    answered: bool, patience_s: int
+) -> None:
+    async with looking_up(500, 5) as made:
         made.link.hear_start("u1")
         await asyncio.sleep(7)
         made.link.hear_end("u1", text="And milk?")
-        await asyncio.sleep(1)
+        await asyncio.sleep(patience_s)
         assert RESULT not in hints(made)
-        made.link.reply(1_000, "I do not know yet.")
-        await asyncio.sleep(2)
+        if answered:
+            made.link.reply(1_000, "I do not know yet.")
+        await asyncio.sleep(2 if answered else 10)
         assert RESULT in hints(made)
         assert asked(made) == 2
 
 
-async def test_a_turn_that_no_response_follows_holds_a_result_up_for_a_while_only() -> None:
-    async with call(toolkit=library()) as made:
-        ask_tools(made, ASK)
-        await asyncio.sleep(0.5)
-        made.link.reply(500, "I am looking it up.")
-        await asyncio.sleep(5)
-        made.link.hear_start("u1")
-        made.link.hear_end("u1")
-        await asyncio.sleep(20)
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        ({"announce": "silently"}, RESULT.replace(" Tell the user now, in your own words.", "")),
+        ({"config": SessionConfig(auto_response=False)}, RESULT),
+    ],
+    ids=["silent", "may not speak unasked"],
+)
+async def test_a_result_is_known_and_not_spoken_where_it_is(options: dict[str, Any], told: str) -> None:
+    async with looking_up(500, 15, **options) as made:
+        assert hints(made)[-1] == told
+        assert asked(made) == 1
+
+
+@pytest.mark.parametrize("typed", [True, False])
+async def test_a_result_waits_for_the_end_of_what_is_played_or_the_user_s_next_turn(typed: bool) -> None:
+    async with looking_up(15_000, 11) as made:
         assert RESULT not in hints(made)
-        await asyncio.sleep(10)
+        if typed:
+            made.receive(c.ClientTextAppendEvent(text="Is it green?"))
+            kinds = [type(message).__name__ for message in made.link.sent]
+            assert kinds[-2:] == ["ItemCreate", "ResponseCreate"]
+            assert hints(made)[-1] == RESULT
+            made.link.reply(500, "Yes, it is green.")
+        else:
+            await asyncio.sleep(3)
+            assert RESULT not in hints(made)
+        await asyncio.sleep(5)
         assert RESULT in hints(made)
-
-
-async def test_a_waiting_result_is_given_with_the_user_s_next_turn() -> None:
-    async with call(toolkit=library()) as made:
-        ask_tools(made, ASK)
-        await asyncio.sleep(0.5)
-        made.link.reply(20_000, WORDS)
-        await asyncio.sleep(11)
-        assert RESULT not in hints(made)
-        made.receive(c.ClientTextAppendEvent(text="Is it green?"))
-        kinds = [type(message).__name__ for message in made.link.sent]
-        assert kinds[-2:] == ["ItemCreate", "ResponseCreate"]
-        assert hints(made)[-1] == RESULT
-        asked_before = asked(made)
-        made.link.reply(500, "Yes, it is green.")
-        await asyncio.sleep(5)
-        assert asked(made) == asked_before
-
-
-async def test_a_silent_result_is_known_and_not_spoken() -> None:
-    async with call(toolkit=library(announce="silently")) as made:
-        ask_tools(made, ASK)
-        await asyncio.sleep(0.5)
-        made.link.reply(500, "I am looking it up.")
-        await asyncio.sleep(15)
-        assert hints(made)[-1] == RESULT.replace(" Tell the user now, in your own words.", "")
-        assert asked(made) == 1
-
-
-async def test_an_agent_that_may_not_speak_unasked_only_knows_the_result() -> None:
-    async with call(toolkit=library(), config=SessionConfig(auto_response=False)) as made:
-        ask_tools(made, ASK)
-        await asyncio.sleep(0.5)
-        made.link.reply(500, "I am looking it up.")
-        await asyncio.sleep(15)
-        assert hints(made)[-1] == RESULT
-        assert asked(made) == 1
+        assert asked(made) == 2
 
 
 async def test_progress_is_told_to_listeners_and_now_and_then_to_the_model() -> None:
@@ -185,11 +164,7 @@ async def test_progress_is_told_to_listeners_and_now_and_then_to_the_model() -> 
 
 
 async def test_it_survives_a_lost_link() -> None:
-    async with call(toolkit=library()) as made:
-        ask_tools(made, ASK)
-        await asyncio.sleep(0.5)
-        made.link.reply(500, "I am looking it up.")
-        await asyncio.sleep(9)
+    async with looking_up(500, 9) as made:
         made.link.say(m.ModelReconnectingEvent(attempt=1, retry_after_ms=100, reason="link_lost"))
         await asyncio.sleep(3)
         assert RESULT not in hints(made)
@@ -225,11 +200,7 @@ async def test_an_interruption_does_not_stop_it_and_the_end_of_the_call_does() -
 
 
 async def test_a_call_that_ends_keeps_in_its_history_what_was_not_told() -> None:
-    async with call(toolkit=library()) as made:
-        ask_tools(made, ASK)
-        await asyncio.sleep(0.5)
-        made.link.reply(60_000, WORDS)
-        await asyncio.sleep(10)
+    async with looking_up(60_000, 10) as made:
         ask_tools(made, ("call_2", "research", '{"topic": "milk"}'))
         await asyncio.sleep(1)
         await made.session.end("test_over")
@@ -239,11 +210,7 @@ async def test_a_call_that_ends_keeps_in_its_history_what_was_not_told() -> None
 
 
 async def test_the_program_and_the_model_can_stop_it() -> None:
-    async with call(toolkit=library()) as made:
-        ask_tools(made, ASK)
-        await asyncio.sleep(0.5)
-        made.link.reply(500, "I am looking it up.")
-        await asyncio.sleep(1)
+    async with looking_up(500, 1) as made:
         assert [one["id"] for one in made.agent.background_tools()] == ["research_1"]
         assert made.agent.cancel_background_tool("research_1")
         assert not made.agent.cancel_background_tool("research_1")
@@ -270,17 +237,9 @@ async def test_a_background_tool_may_ask_for_consent_first() -> None:
         assert [one["id"] for one in made.agent.background_tools()] == ["research_1"]
 
 
-# -- as messages -------------------------------------------------------------------------------------------------------
-
-
 async def test_its_result_is_a_hint_block_in_the_reply_that_tells_of_it() -> None:
     """EVT-42, EVT-45, MSG-52, AMB-29: the call ends as `running`; the result comes later as a hint."""
-    async with call(toolkit=library()) as made:
-        made.receive(c.ClientTextAppendEvent(text="What about tea?"))
-        ask_tools(made, ASK)
-        await asyncio.sleep(0.5)
-        made.link.reply(500, "I am looking it up.")
-        await asyncio.sleep(10)
+    async with looking_up(500, 10) as made:
         made.link.reply(500, "Tea is green.")
         await asyncio.sleep(5)
         await made.session.end("test_over")
@@ -292,7 +251,7 @@ async def test_its_result_is_a_hint_block_in_the_reply_that_tells_of_it() -> Non
     progress, hint = [event for event in events if isinstance(event, r.HintBlockEvent)]
     assert "still runs and reports: reading" in str(progress.hint)
     assert (hint.hint, hint.source) == (RESULT, "research")
-    _, first, second = messages(events)
+    first, second = messages(events)
     assert [block.type for block in first.content] == ["tool_call", "tool_result", "hint", "text"]
     assert [block.type for block in second.content] == ["hint", "text"]
     assert isinstance(second.content[0], HintBlock)
@@ -305,14 +264,10 @@ async def test_a_reply_ends_though_its_tool_runs_on_in_the_background() -> None:
     async with started(toolkit=library(), answers=False) as (agent, link, _):
 
         def answer(_: base.ResponseCreate) -> None:
-            response_id = link.begin()
             if len(link.got(base.ResponseCreate)) == 1:
-                use = ToolCallBlock(id="call_1", name="research", input='{"topic": "tea"}')
-                link.say(m.ModelResponseToolUseDoneEvent(response_id=response_id, item_id="use", tool_use=use))
-                link.say(m.ModelResponseDoneEvent(response_id=response_id))
-                return
-            link.speak(response_id, 500, "I am looking it up.")
-            link.finish(response_id, "I am looking it up.")
+                use(link, "call_1", "research", '{"topic": "tea"}')
+            else:
+                link.reply(500, "I am looking it up.")
 
         link.answer = answer
         async with aclosing(agent.reply_stream(UserMsg("user", "What about tea?"))) as stream:
@@ -320,8 +275,6 @@ async def test_a_reply_ends_though_its_tool_runs_on_in_the_background() -> None:
         assert asyncio.get_running_loop().time() < 5
         assert reply.get_text_content() == "I am looking it up."
 
-
-# -- words of tools ----------------------------------------------------------------------------------------------------
 
 SPEAKS = msgspec.structs.replace(PROFILE, says_given_words=True)
 CANNOT = msgspec.structs.replace(PROFILE, supports_response_overrides=False)
@@ -340,44 +293,29 @@ def words_asked(made: Call) -> list[tuple[str, str]]:
     return [(one.say, one.overrides.instructions or "") for one in asked if one.overrides.conversation == "none"]
 
 
-async def test_a_tool_speaks_while_it_runs_beside_the_conversation() -> None:
+async def test_a_tool_speaks_while_it_runs_beside_the_conversation_where_the_model_can() -> None:
     async with call(toolkit=Toolkit([slow])) as made:
         ask_tools(made, ("call_1", "slow", "{}"))
         await asyncio.sleep(1)
         ((said, instructions),) = words_asked(made)
-        assert said == ""
-        assert instructions.endswith("One moment.")
+        assert (said, instructions.endswith("One moment.")) == ("", True)
         await asyncio.sleep(5)
         assert results(made) == [("call_1", "success", "done")]
-    async with call(profile=SPEAKS, toolkit=Toolkit([slow])) as made:
-        ask_tools(made, ("call_1", "slow", "{}"))
-        await asyncio.sleep(1)
-        assert words_asked(made) == [("One moment.", "")]
+    for profile, words in ((SPEAKS, [("One moment.", "")]), (CANNOT, [])):
+        async with call(profile=profile, toolkit=Toolkit([slow])) as made:
+            ask_tools(made, ("call_1", "slow", "{}"))
+            await asyncio.sleep(1)
+            assert words_asked(made) == words
+            assert made.of(s.AgentErrorEvent) == []
 
 
 async def test_words_wait_for_silence_and_are_dropped_once_their_tool_has_ended() -> None:
-    async with call(toolkit=Toolkit([slow])) as made:
-        response_id = made.link.begin()
-        made.link.speak(response_id, 3_000, WORDS)
-        use = ToolCallBlock(id="call_1", name="slow")
-        made.link.say(m.ModelResponseToolUseDoneEvent(response_id=response_id, item_id="use", tool_use=use))
-        made.link.finish(response_id, WORDS)
-        await asyncio.sleep(2.5)
-        assert words_asked(made) == []
-        await asyncio.sleep(1)
-        assert len(words_asked(made)) == 1
-    async with call(toolkit=Toolkit([slow])) as made:
-        response_id = made.link.begin()
-        made.link.speak(response_id, 8_000, WORDS)
-        made.link.say(m.ModelResponseToolUseDoneEvent(response_id=response_id, item_id="use", tool_use=use))
-        made.link.finish(response_id, WORDS)
-        await asyncio.sleep(12)
-        assert words_asked(made) == []
-
-
-async def test_a_model_without_responses_beside_the_conversation_says_no_words_of_tools() -> None:
-    async with call(profile=CANNOT, toolkit=Toolkit([slow])) as made:
-        ask_tools(made, ("call_1", "slow", "{}"))
-        await asyncio.sleep(2)
-        assert words_asked(made) == []
-        assert made.of(s.AgentErrorEvent) == []
+    block = ToolCallBlock(id="call_1", name="slow")
+    for ms, pauses in ((3_000, [(2.5, 0), (1, 1)]), (8_000, [(12, 0)])):
+        async with call(toolkit=Toolkit([slow])) as made:
+            response_id = made.link.begin_speaking(ms, WORDS)
+            made.link.say(m.ModelResponseToolUseDoneEvent(response_id=response_id, item_id="use", tool_use=block))
+            made.link.finish(response_id, WORDS)
+            for seconds, n_words in pauses:
+                await asyncio.sleep(seconds)
+                assert len(words_asked(made)) == n_words

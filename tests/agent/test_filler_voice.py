@@ -1,23 +1,27 @@
-"""Fillers in a call: said while a tool runs, taken back when it returns, never over the user."""
+"""Fillers in a call: when one is due, said while a tool runs, taken back when it returns, never over the user."""
 
 import asyncio
+from itertools import pairwise
+from random import Random
 from typing import Any
 
 import msgspec
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from realtime.agent.fillers import MOST_FILLERS
+from realtime.agent.fillers import AGAIN_AFTER_S, FIRST_AFTER_S, MOST_FILLERS, Fillers, overrides_for
+from realtime.agent.phrases import FAREWELLS, FILLERS, QUESTIONS, in_language
 from realtime.event import client as c
 from realtime.event import model as m
 from realtime.event import server as s
-from realtime.event.base import AudioFormat
+from realtime.event.base import AudioFormat, ContentPart, Item
 from realtime.event.config import SessionConfig
-from realtime.message import ToolCallBlock
 from realtime.model import base
 from realtime.tool import Toolkit
 from tests.agent.fakes import PROFILE, Call, call, speech
 from tests.agent.test_confirmation import Till
-from tests.agent.test_tools import TOOLS, ask_tools
+from tests.agent.test_tools import IN_CLIENT, TOOLS, ask_tools, use
 
 pytestmark = pytest.mark.virtual_time
 
@@ -88,18 +92,6 @@ async def test_a_slow_tool_gets_fillers_and_the_reply_after_it_knows_nothing_of_
         made.check_heard_truth()
 
 
-async def test_a_quick_tool_gets_none() -> None:
-    async def quick() -> str:
-        """Be quick."""
-        await asyncio.sleep(0.5)
-        return "done"
-
-    async with call(profile=GIVEN, toolkit=Toolkit([quick])) as made:
-        ask_tools(made, ("call_1", "quick", "{}"))
-        await asyncio.sleep(30)
-        assert fillers(made) == []
-
-
 async def test_a_model_without_given_words_is_asked_in_the_language_of_the_user() -> None:
     async with call(profile=BESIDE, toolkit=SLOW) as made:
         made.receive(c.ClientTextAppendEvent(text="Wo ist mein Paket?"))
@@ -113,35 +105,62 @@ async def test_a_model_without_given_words_is_asked_in_the_language_of_the_user(
         assert asked.overrides.tool_choice == "none"
 
 
+async def quick() -> str:
+    """Be quick."""
+    await asyncio.sleep(0.5)
+    return "done"
+
+
 @pytest.mark.parametrize(
-    ("profile", "options"),
+    ("profile", "options", "use"),
     [
-        (PROFILE, {}),
-        (GIVEN, {"fillers": ()}),
-        (GIVEN, {"config": SessionConfig(output_modalities=("text",))}),
+        (PROFILE, {"toolkit": SLOW}, A_SLOW_CALL),
+        (GIVEN, {"toolkit": SLOW, "fillers": ()}, A_SLOW_CALL),
+        (GIVEN, {"toolkit": SLOW, "config": SessionConfig(output_modalities=("text",))}, A_SLOW_CALL),
+        (GIVEN, {"toolkit": Toolkit([quick])}, ("call_1", "quick", "{}")),
+        (GIVEN, {"toolkit": Till().tools}, ("call_1", "pay", '{"amount": 5}')),
     ],
-    ids=["a model that does not respond beside open calls", "switched off", "a written call"],
+    ids=["a model that responds not beside open calls", "switched off", "a written call", "a quick tool", "a question"],
 )
-async def test_there_are_none_for(profile: base.Profile, options: dict[str, Any]) -> None:
-    async with call(profile=profile, toolkit=SLOW, **options) as made:
-        ask_tools(made, A_SLOW_CALL)
+async def test_there_are_none_for(profile: base.Profile, options: dict[str, Any], use: tuple[str, str, str]) -> None:
+    async with call(profile=profile, **options) as made:
+        ask_tools(made, use)
         await asyncio.sleep(20)
         assert fillers(made) == []
 
 
-async def test_the_program_may_give_its_own() -> None:
-    async with call(profile=GIVEN, toolkit=SLOW, fillers=["Let me check.", "Hang on."]) as made:
-        ask_tools(made, A_SLOW_CALL)
+@pytest.mark.parametrize(
+    ("profile", "options", "use", "lines"),
+    [
+        (
+            GIVEN,
+            {"toolkit": SLOW, "fillers": ["Let me check.", "Hang on."]},
+            A_SLOW_CALL,
+            ["Let me check.", "Hang on."],
+        ),
+        (GIVEN, {"config": IN_CLIENT}, ("call_1", "where", "{}"), [FIRST, "Just a second.", "Still looking."]),
+        (
+            msgspec.structs.replace(GIVEN, languages=("de",)),
+            {"toolkit": SLOW},
+            A_SLOW_CALL,
+            ["Einen Moment.", "Ich schaue nach.", "Das dauert noch kurz."],
+        ),
+    ],
+    ids=["the program's own", "a tool of the client", "the model's language"],
+)
+async def test_each_line_is_said_once_in_the_language_of_the_call(
+    profile: base.Profile, options: dict[str, Any], use: tuple[str, str, str], lines: list[str]
+) -> None:
+    """None is said twice."""
+    async with call(profile=profile, **options) as made:
+        ask_tools(made, use)
         await asyncio.sleep(25)
-        assert [one.say for one in fillers(made)] == ["Let me check.", "Hang on."], "none twice"
+        assert [one.say for one in fillers(made)] == lines
 
 
 async def test_it_waits_for_the_end_of_what_the_agent_says() -> None:
     async with call(profile=GIVEN, toolkit=SLOW) as made:
-        response_id = made.link.begin()
-        made.link.speak(response_id, 3_000, "Let me see. ")
-        from tests.agent.test_tools import use
-
+        response_id = made.link.begin_speaking(3_000, "Let me see. ")
         use(made, response_id, A_SLOW_CALL)
         made.link.finish(response_id, "Let me see. ")
         await asyncio.sleep(3.7)
@@ -202,39 +221,116 @@ async def test_who_interrupts_silences_it_and_there_are_no_more() -> None:
         assert len(fillers(made)) == 1
 
 
-async def test_waiting_for_the_users_consent_is_no_slow_tool() -> None:
-    till = Till()
-    async with call(profile=GIVEN, toolkit=till.tools) as made:
-        ask_tools(made, ("call_1", "pay", '{"amount": 5}'))
-        await asyncio.sleep(10)
-        assert fillers(made) == []
-
-
-async def test_a_tool_that_runs_in_the_client_gets_them_too() -> None:
-    from tests.agent.test_tools import IN_CLIENT
-
-    async with call(profile=GIVEN, config=IN_CLIENT) as made:
-        ask_tools(made, ("call_1", "where", "{}"))
-        await asyncio.sleep(1)
-        assert [one.say for one in fillers(made)] == [FIRST]
-
-
-async def test_the_language_of_the_model_chooses_the_lines() -> None:
-    german = msgspec.structs.replace(GIVEN, languages=("de",))
-    async with call(profile=german, toolkit=SLOW) as made:
-        ask_tools(made, A_SLOW_CALL)
-        await asyncio.sleep(1)
-        assert [one.say for one in fillers(made)] == ["Einen Moment."]
-
-
 async def test_a_second_call_in_the_same_wait_begins_no_new_count() -> None:
     async with call(profile=GIVEN, toolkit=SLOW) as made:
-        response_id = made.link.begin()
-        for number in (1, 2):
-            call_block = ToolCallBlock(id=f"call_{number}", name="slow", input="{}")
-            made.link.say(
-                m.ModelResponseToolUseDoneEvent(response_id=response_id, item_id=f"use_{number}", tool_use=call_block)
-            )
-        made.link.say(m.ModelResponseDoneEvent(response_id=response_id))
+        ask_tools(made, A_SLOW_CALL, ("call_2", "slow", "{}"))
         await asyncio.sleep(29)
         assert len(fillers(made)) == MOST_FILLERS
+
+
+LINES = ("One moment.", "Just a second.", "Still looking.", "Almost there.")
+
+
+def core(lines: tuple[str, ...] = LINES) -> Fillers:
+    return Fillers(lines, Random(7))
+
+
+def take_all(wait: Fillers) -> list[tuple[float, str]]:
+    """Return when which filler comes while the tools run and both sides are silent."""
+    said = []
+    while (due_at := wait.due_at) is not None:
+        said.append((due_at, wait.take(due_at)))
+    return said
+
+
+def test_a_slow_tool_gets_one_after_800_ms_then_one_every_6_to_8_s_at_most_three_and_never_the_same() -> None:
+    wait = core()
+    wait.tool_begins("call_1", 10.0)
+    said = take_all(wait)
+    assert len(said) == MOST_FILLERS
+    times = [at for at, _ in said]
+    assert times[0] == pytest.approx(10.8)
+    least_s, most_s = AGAIN_AFTER_S
+    assert all(least_s <= after - before <= most_s for before, after in pairwise(times))
+    assert len({line for _, line in said}) == MOST_FILLERS
+
+
+def test_the_next_wait_goes_on_with_other_lines() -> None:
+    wait = core(("One.", "Two."))
+    said = []
+    for at in (0.0, 100.0, 200.0):
+        wait.tool_begins("call", at)
+        said.append(wait.take(at + FIRST_AFTER_S))
+        wait.tool_ends("call")
+    assert said == ["One.", "Two.", "One."]
+
+
+def test_it_waits_for_800_ms_of_silence_and_for_the_last_of_several_tools() -> None:
+    wait = core()
+    wait.tool_begins("call_1", 0.0)
+    wait.tool_begins("call_2", 0.5)
+    wait.postpone(3.2)
+    assert not wait.tool_ends("call_1")
+    assert wait.due_at == pytest.approx(4.0)
+    assert wait.tool_ends("call_2")
+    assert not wait.tool_ends("call_2")
+    wait.tool_begins("call_3", 5.0)
+    wait.clear()
+    assert wait.due_at is None, "what the user interrupted gets none"
+    wait.tool_begins("call_4", 6.0)
+    assert wait.due_at == pytest.approx(6.8)
+    assert not wait.tool_ends("call_3"), "the tool of the interrupted reply does not end the wait for the other"
+
+
+@given(
+    lines=st.lists(st.sampled_from(LINES), max_size=6),
+    steps=st.lists(st.sampled_from(["begin", "end", "take", "postpone", "clear"]), max_size=60),
+)
+def test_whatever_happens_no_wait_has_more_than_three_or_one_twice(lines: list[str], steps: list[str]) -> None:
+    wait, now = Fillers(lines, Random(1)), 0.0
+    running: list[str] = []
+    said: list[str] = []
+    for number, step in enumerate(steps):
+        now += 1.0
+        match step:
+            case "begin":
+                said = said if running else []
+                running.append(f"call_{number}")
+                wait.tool_begins(running[-1], now)
+            case "end" if running:
+                wait.tool_ends(running.pop())
+            case "take" if wait.due_at is not None:
+                said.append(wait.take(now))
+            case "postpone":
+                wait.postpone(now)
+            case "clear":
+                running.clear()
+                wait.clear()
+        assert len(said) <= min(MOST_FILLERS, len(set(lines)))
+        assert len(set(said)) == len(said)
+        assert running or wait.due_at is None
+
+
+def test_a_model_that_cannot_say_given_words_is_asked_for_them_in_the_language_of_the_user() -> None:
+    words = Item(id="i1", role="user", content=(ContentPart(type="text", text="Wo ist mein Paket?"),))
+    asked = overrides_for("One moment.", words, "filler_1", says_it=False)
+    assert (asked.conversation, asked.tool_choice) == ("none", "none")
+    assert asked.input == (words,)
+    assert asked.instructions is not None
+    assert '"One moment."' in asked.instructions
+    assert asked.metadata == {"initiative": "filler_1"}
+    assert overrides_for("One moment.", None, "filler_1", says_it=False).input == ()
+
+
+@pytest.mark.parametrize(
+    ("languages", "first"),
+    [(("de-CH",), "Einen Moment."), (("en",), "One moment."), (("xx",), "One moment."), ((), "One moment.")],
+)
+def test_phrases_are_in_the_language_of_the_call_where_it_is_known(languages: tuple[str, ...], first: str) -> None:
+    assert in_language(FILLERS, languages)[0] == first
+    assert in_language(FILLERS, ("de", "fr"))[0] == "One moment.", "two languages say nothing about this call"
+
+
+def test_each_language_has_every_phrase() -> None:
+    assert FILLERS.keys() == QUESTIONS.keys() == FAREWELLS.keys()
+    assert all(len(set(lines)) >= MOST_FILLERS for lines in FILLERS.values())

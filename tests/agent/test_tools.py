@@ -52,6 +52,7 @@ async def endless() -> str:
 
 
 TOOLS = Toolkit([clock, weather, broken, endless])
+CLOCK = ("call_1", "clock", '{"zone": "UTC"}')
 
 
 def use(made: Call, response_id: str, *calls: tuple[str, str, str]) -> None:
@@ -82,80 +83,46 @@ def results(made: Call) -> list[tuple[str, str, str]]:
     ]
 
 
-def test_an_agent_keeps_the_toolkit_it_is_given_even_an_empty_one() -> None:
-    toolkit = Toolkit()
-    assert AgentSpec("Friday", "", ScriptedModel([]), toolkit=toolkit).toolkit is toolkit
-
-
-async def test_the_model_is_told_of_the_tools() -> None:
+async def test_the_model_is_told_of_the_tools_unless_it_takes_none() -> None:
+    """RTM-05: tools never reach the session of a model without tools; the agent says so clearly."""
     async with call(toolkit=TOOLS, config=IN_CLIENT) as made:
         declared = {tool.name: tool for tool in made.link.settings.tools}
         assert set(declared) == {"clock", "weather", "broken", "endless", "where"}
         assert declared["clock"].parameters["required"] == ["zone"]
-
-
-async def test_a_model_without_tools_is_told_of_none_and_the_client_that_they_are_left_out() -> None:
-    """RTM-05: tools never reach the session of a model without tools; the agent says so clearly."""
-    profile = msgspec.structs.replace(PROFILE, supports_tools=False)
-    async with call(profile=profile, toolkit=TOOLS) as made:
+    async with call(profile=msgspec.structs.replace(PROFILE, supports_tools=False), toolkit=TOOLS) as made:
         assert made.link.settings.tools == ()
         (left_out,) = made.of(s.AgentErrorEvent)
         assert left_out.code == "unsupported_tools"
         assert "goes on without them" in left_out.message
+    empty = Toolkit()
+    assert AgentSpec("Friday", "", ScriptedModel([]), toolkit=empty).toolkit is empty
 
 
-async def test_a_tool_call_is_run_told_answered_and_the_model_speaks_on() -> None:
-    """RTA-06, RTA-16, SEV-14: the tool runs, the model sees the result, a second response follows."""
+async def test_a_tool_call_is_shown_run_told_and_answered_and_the_model_speaks_on() -> None:
+    """RTA-06, RTA-16, SEV-14: the tool runs, the model sees the result, a second response follows.
+
+    SEV-12, SEV-13: the card fills and is final. AMB-31: fragments of the arguments, and beside them the block so far.
+    """
     async with call(toolkit=TOOLS) as made:
         made.receive(c.ClientTextAppendEvent(text="What time is it?"))
-        ask_tools(made, ("call_1", "clock", '{"zone": "UTC"}'))
-        asked = len(made.link.got(base.ResponseCreate))
-        await asyncio.sleep(2)
-
-        assert results(made) == [("call_1", "success", "12:00 in UTC")]
-        assert len(made.link.got(base.ResponseCreate)) == asked + 1
-        (told,) = made.of(s.AgentResponseToolResultEvent)
+        response_id = made.link.begin_speaking(1_000, WORDS)
+        use(made, response_id, CLOCK)
+        made.link.finish(response_id, WORDS)
+        growing = made.of(s.AgentResponseToolUseDeltaEvent)
         (used,) = made.of(s.AgentResponseToolUseDoneEvent)
+        assert "".join(event.delta for event in growing) == '{"zone": "UTC"}'
+        assert growing[-1].tool_use.input == used.tool_use.input
+        await asyncio.sleep(3)
+        assert results(made) == [("call_1", "success", "12:00 in UTC")]
+        assert len(made.link.got(base.ResponseCreate)) == 2
+        (told,) = made.of(s.AgentResponseToolResultEvent)
         assert told.tool_result.id == used.tool_use.id == "call_1"
         assert told.tool_result.output == "12:00 in UTC"
+        (sent,) = made.link.got(base.ToolResult)
+        assert sent.item_id == told.item_id, "an item can be placed behind it, and it can be deleted"
         made.link.reply(500, "It is twelve.")
         await asyncio.sleep(1)
-        assert [who for who, _ in made.transcript()] == ["user", "tool_call", "tool_result", "assistant"]
-        made.check_heard_truth()
-
-
-async def test_a_result_has_one_id_here_and_at_the_model() -> None:
-    """So that an item can be placed behind it, and it can be deleted."""
-    async with call(toolkit=TOOLS) as made:
-        made.receive(c.ClientTextAppendEvent(text="What time is it?"))
-        ask_tools(made, ("call_1", "clock", '{"zone": "UTC"}'))
-        await asyncio.sleep(2)
-        (told,) = made.of(s.AgentResponseToolResultEvent)
-        (sent,) = made.link.got(base.ToolResult)
-        assert sent.item_id == told.item_id
-
-
-async def test_arguments_are_shown_while_they_grow() -> None:
-    """SEV-12, SEV-13: the card fills and is final. AMB-31: fragments, and beside them the block so far."""
-    async with call(toolkit=TOOLS) as made:
-        ask_tools(made, ("call_1", "clock", '{"zone": "UTC"}'))
-
-        growing = made.of(s.AgentResponseToolUseDeltaEvent)
-        assert "".join(event.delta for event in growing) == '{"zone": "UTC"}'
-        assert growing[-1].tool_use.input == made.of(s.AgentResponseToolUseDoneEvent)[0].tool_use.input
-        await asyncio.sleep(2)
-
-
-async def test_parallel_calls_run_side_by_side_and_the_model_goes_on_once_after_the_last() -> None:
-    async with call(toolkit=TOOLS) as made:
-        ask_tools(made, ("call_1", "weather", '{"city": "Rome"}'), ("call_2", "clock", '{"zone": "UTC"}'))
-        await asyncio.sleep(1.5)
-        assert results(made) == [("call_2", "success", "12:00 in UTC")]
-        assert made.link.got(base.ResponseCreate) == []
-
-        await asyncio.sleep(1)
-        assert results(made)[1:] == [("call_1", "success", "Rain in Rome")]
-        assert len(made.link.got(base.ResponseCreate)) == 1
+        assert [who for who, _ in made.transcript()] == ["user", "assistant", "tool_call", "tool_result", "assistant"]
         made.check_heard_truth()
 
 
@@ -166,61 +133,54 @@ async def test_a_result_that_is_there_before_the_response_is_done_waits_for_it()
         await asyncio.sleep(1)
         assert len(results(made)) == 1
         assert made.link.got(base.ResponseCreate) == []
-
         made.link.say(m.ModelResponseDoneEvent(response_id=response_id))
         assert len(made.link.got(base.ResponseCreate)) == 1
 
 
 @pytest.mark.parametrize(
-    ("name", "arguments", "words"),
+    ("name", "arguments", "state", "words"),
     [
-        ("broken", "{}", "almanac"),
-        ("endless", "{}", "within 5 s"),
-        ("nonsense", "{}", "no tool named"),
-        ("clock", "{", "arguments"),
-        ("clock", '{"zone": 7}', "arguments"),
+        ("blocks", "{}", "success", "a\nb"),
+        ("broken", "{}", "error", "almanac"),
+        ("endless", "{}", "error", "within 5 s"),
+        ("nonsense", "{}", "error", "no tool named"),
+        ("clock", "{", "error", "arguments"),
+        ("clock", '{"zone": 7}', "error", "arguments"),
     ],
-    ids=["raises", "too-slow", "unknown", "no-json", "wrong-type"],
 )
-async def test_whatever_goes_wrong_is_told_to_the_model_which_goes_on(name: str, arguments: str, words: str) -> None:
-    async with call(toolkit=TOOLS, tool_timeout_s=5) as made:
-        ask_tools(made, ("call_1", name, arguments))
-        await asyncio.sleep(10)
-
-        ((_, state, text),) = results(made)
-        assert state == "error"
-        assert words in text
-        assert len(made.link.got(base.ResponseCreate)) == 1
-
-
-async def test_a_tool_may_return_blocks() -> None:
-    def picture() -> list[TextBlock]:
+async def test_whatever_comes_of_a_tool_is_told_to_the_model_which_goes_on(
+    name: str, arguments: str, state: str, words: str
+) -> None:
+    def blocks() -> list[TextBlock]:
         """Describe."""
         return [TextBlock(text="a"), TextBlock(text="b")]
 
-    async with call(toolkit=Toolkit([picture])) as made:
-        ask_tools(made, ("call_1", "picture", "{}"))
-        await asyncio.sleep(1)
-
-        assert results(made) == [("call_1", "success", "a\nb")]
-
-
-# -- in the client -----------------------------------------------------------------------------------------------------
+    async with call(toolkit=Toolkit([clock, broken, endless, blocks]), tool_timeout_s=5) as made:
+        ask_tools(made, ("call_1", name, arguments))
+        await asyncio.sleep(10)
+        ((_, told, text),) = results(made)
+        assert (told, words in text) == (state, True)
+        assert len(made.link.got(base.ResponseCreate)) == 1
 
 
-async def test_a_tool_of_the_client_is_answered_by_the_client() -> None:
-    """CEV-11: the result reaches the model, which goes on."""
+async def test_a_tool_of_the_client_is_answered_by_the_client_once() -> None:
+    """CEV-11: the result reaches the model, which goes on; a second one, or one nobody asked for, is refused."""
     async with call(toolkit=TOOLS, config=IN_CLIENT) as made:
+        made.receive(c.ClientToolResultEvent(id="call_9", name="where", output="Paris", event_id="e1"))
+        assert made.link.sent == []
         ask_tools(made, ("call_1", "where", "{}"))
         await asyncio.sleep(10)
         assert results(made) == []
-
-        made.receive(c.ClientToolResultEvent(id="call_1", name="where", output="Paris"))
+        made.receive(
+            c.ClientToolResultEvent(id="call_1", name="where", output="Paris"),
+            c.ClientToolResultEvent(id="call_1", name="where", output="Rome"),
+        )
         await asyncio.sleep(0.1)
-
         assert results(made) == [("call_1", "success", "Paris")]
         assert made.of(s.AgentResponseToolResultEvent)[0].tool_result.output == "Paris"
         assert len(made.link.got(base.ResponseCreate)) == 1
+        refused = [(event.code, event.client_event_id) for event in made.of(s.AgentErrorEvent)]
+        assert refused == [("unknown_tool_call", "e1"), ("unknown_tool_call", None)]
         made.check_heard_truth()
 
 
@@ -254,95 +214,28 @@ async def test_a_client_that_does_not_answer_is_an_error_for_the_model() -> None
     async with call(config=IN_CLIENT) as made:
         ask_tools(made, ("call_1", "where", "{}"))
         await asyncio.sleep(61)
-
         ((_, state, text),) = results(made)
         assert (state, "did not answer" in text) == ("error", True)
         assert len(made.link.got(base.ResponseCreate)) == 1
-
         made.receive(c.ClientToolResultEvent(id="call_1", name="where", output="Paris"))
         assert [event.code for event in made.of(s.AgentErrorEvent)] == ["unknown_tool_call"]
 
 
-async def test_a_result_nobody_asked_for_is_refused() -> None:
-    async with call(toolkit=TOOLS) as made:
-        made.receive(c.ClientToolResultEvent(id="call_9", name="where", output="Paris", event_id="e1"))
-
-        (error,) = made.of(s.AgentErrorEvent)
-        assert (error.code, error.client_event_id) == ("unknown_tool_call", "e1")
-        assert made.link.sent == []
-
-
-async def test_a_second_result_is_refused() -> None:
-    async with call(config=IN_CLIENT) as made:
-        ask_tools(made, ("call_1", "where", "{}"))
-        await asyncio.sleep(0)
-        made.receive(
-            c.ClientToolResultEvent(id="call_1", name="where", output="Paris"),
-            c.ClientToolResultEvent(id="call_1", name="where", output="Rome"),
-        )
-        await asyncio.sleep(0.1)
-
-        assert results(made) == [("call_1", "success", "Paris")]
-        assert [event.code for event in made.of(s.AgentErrorEvent)] == ["unknown_tool_call"]
-
-
-async def test_a_client_cannot_take_the_calls_of_our_tools() -> None:
+async def test_a_client_cannot_take_the_calls_of_our_tools_unless_the_agent_lets_it() -> None:
     """What it returned would pass for what our function found out."""
     async with call(toolkit=TOOLS) as made:
         made.receive(c.ClientSessionUpdateEvent(config={"tools": [{"name": "broken"}]}))
         assert [event.code for event in made.of(s.AgentErrorEvent)] == ["tool_name_taken"]
         ask_tools(made, ("call_1", "broken", "{}"))
         await asyncio.sleep(1)
-
         assert results(made)[0][1] == "error"
-
-
-async def test_an_agent_may_let_clients_replace_its_tools() -> None:
     own = SessionConfig(tools=(ToolDeclaration(name="broken"),))
     async with call(toolkit=TOOLS, config=own, client_may_replace_tools=True) as made:
         ask_tools(made, ("call_1", "broken", "{}"))
         await asyncio.sleep(0)
         made.receive(c.ClientToolResultEvent(id="call_1", name="broken", output="mended"))
         await asyncio.sleep(0.1)
-
         assert results(made) == [("call_1", "success", "mended")]
-
-
-# -- interrupted -------------------------------------------------------------------------------------------------------
-
-
-async def test_cancelling_a_response_stops_its_tools_and_still_answers_the_model() -> None:
-    async with call(toolkit=TOOLS) as made:
-        ask_tools(made, ("call_1", "endless", "{}"))
-        await asyncio.sleep(1)
-        made.receive(c.ClientResponseCancelEvent())
-        await asyncio.sleep(1)
-
-        assert [(call_id, state) for call_id, state, _ in results(made)] == [("call_1", "interrupted")]
-        assert made.link.got(base.ResponseCreate) == []
-        made.check_heard_truth()
-
-
-async def test_a_tool_whose_result_comes_while_the_user_speaks_does_not_talk_over_the_user() -> None:
-    async with call(toolkit=TOOLS) as made:
-        ask_tools(made, ("call_1", "clock", '{"zone": "UTC"}'))
-        made.link.hear_start("u1")
-        await asyncio.sleep(3)
-
-        assert results(made) == [("call_1", "success", "12:00 in UTC")]
-        assert made.link.got(base.ResponseCreate) == []
-        made.check_heard_truth()
-
-
-async def test_a_text_during_a_tool_gets_one_answer_that_knows_the_result() -> None:
-    async with call(toolkit=TOOLS) as made:
-        ask_tools(made, ("call_1", "clock", '{"zone": "UTC"}'))
-        made.receive(c.ClientTextAppendEvent(text="Never mind. Who are you?"))
-        made.link.reply(500, "I am Friday.")
-        await asyncio.sleep(3)
-
-        assert len(results(made)) == 1
-        assert len(made.link.got(base.ResponseCreate)) == 1
 
 
 async def test_the_end_of_the_call_ends_its_tools() -> None:
@@ -350,30 +243,14 @@ async def test_the_end_of_the_call_ends_its_tools() -> None:
         ask_tools(made, ("call_1", "endless", "{}"), ("call_2", "where", "{}"))
         await asyncio.sleep(1)
         await made.session.end("shutdown")
-
         assert not [task for task in asyncio.all_tasks() if task.get_name().startswith("tool")]
         assert made.log[-1].type == "server_session_ended"
-
-
-async def test_a_reply_with_words_and_a_tool_call_speaks_and_goes_on() -> None:
-    async with call(toolkit=TOOLS) as made:
-        response_id = made.link.begin()
-        made.link.speak(response_id, 1_000, WORDS)
-        use(made, response_id, ("call_1", "clock", '{"zone": "UTC"}'))
-        made.link.finish(response_id, WORDS)
-        await asyncio.sleep(3)
-
-        assert len(made.link.got(base.ResponseCreate)) == 1
-        made.link.reply(500, "It is twelve.")
-        assert [who for who, _ in made.transcript()] == ["assistant", "tool_call", "tool_result", "assistant"]
-        made.check_heard_truth()
 
 
 async def test_two_calls_with_one_id_are_one_call(caplog: pytest.LogCaptureFixture) -> None:
     async with call(toolkit=TOOLS) as made:
         ask_tools(made, ("call_1", "clock", '{"zone": "CET"}'), ("call_1", "weather", '{"city": "Oslo"}'))
         await asyncio.sleep(5)
-
         assert results(made) == [("call_1", "success", "12:00 in CET")]
         assert len(made.of(s.AgentResponseToolUseDoneEvent)) == 1
         assert len(made.of(s.AgentResponseToolResultEvent)) == 1
@@ -409,7 +286,7 @@ async def test_a_tool_for_which_no_thread_is_left_is_told_to_the_model_and_to_th
             raise ToolError("clock cannot run now: 16 earlier calls of it have not returned.", code="tools_busy")
 
     async with call(toolkit=Busy([clock])) as made:
-        ask_tools(made, ("call_1", "clock", '{"zone": "UTC"}'))
+        ask_tools(made, CLOCK)
         await asyncio.sleep(1)
         refused = "clock cannot run now: 16 earlier calls of it have not returned."
         assert results(made) == [("call_1", "error", refused)]
@@ -421,7 +298,7 @@ async def test_a_reply_can_be_stopped_while_the_model_thinks_about_the_result_of
     """Between two responses of a reply none runs, and the reply goes on, under the id of its first."""
     async with call(toolkit=TOOLS) as made:
         made.receive(c.ClientTextAppendEvent(text="What time is it?"))
-        ask_tools(made, ("call_1", "clock", '{"zone": "UTC"}'))
+        ask_tools(made, CLOCK)
         await asyncio.sleep(2)
         assert len(made.link.got(base.ResponseCreate)) == 2
         made.receive(c.ClientResponseCancelEvent(response_id="resp_1"))

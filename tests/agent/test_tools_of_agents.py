@@ -3,6 +3,7 @@
 import asyncio
 from typing import Any
 
+import msgspec
 import pytest
 
 from realtime.agent import Delegate, ReActAgent, RealtimeAgent
@@ -65,30 +66,30 @@ class Notes:
         self.seen.append(f"{output.state}: {output.output_text()}")
 
 
-# -- hooks -------------------------------------------------------------------------------------------------------------
+TO_OSLO = call("get_weather", city="Oslo")
+
+
+async def asked_to(one: Talk, text: str, responses: int = 1) -> None:
+    """A typed wish, and the end of so many responses of the call."""
+    await one.type(text)
+    await one.until(ServerEvents.AgentResponseDoneEvent, responses)
 
 
 async def test_hooks_see_the_tools_of_the_agent_behind_the_embedded_voice() -> None:
-    agent = react([call("get_weather", city="Oslo")], say("It rains."), toolkit=weather())
-    async with talk(agent) as one:
+    async with talk(react([TO_OSLO], say("It rains."), toolkit=weather())) as one:
         notes = Notes(one.agent)
-        await one.type("How is the weather in Oslo?")
-        await one.until(ServerEvents.AgentResponseDoneEvent, 2)
+        await asked_to(one, "How is the weather in Oslo?", 2)
     assert notes.seen == ['calls get_weather({"city": "Oslo"})', "success: Oslo: rain"]
 
 
 async def test_hooks_see_the_tools_of_a_delegate_within_its_own_call() -> None:
-    agent = react([call("get_weather", city="Oslo")], say("It rains."), toolkit=weather())
+    agent = react([TO_OSLO], say("It rains."), toolkit=weather())
     async with alone(toolkit=desk(agent, background=False)) as made:
         notes = Notes(made.agent)
         ask(made, ASK)
         await asyncio.sleep(2)
-    assert notes.seen == [
-        f"calls {ASK[1]}({ASK[2]})",
-        'calls get_weather({"city": "Oslo"})',
-        "success: Oslo: rain",
-        "success: It rains.",
-    ]
+    inner = ['calls get_weather({"city": "Oslo"})', "success: Oslo: rain"]
+    assert notes.seen == [f"calls {ASK[1]}({ASK[2]})", *inner, "success: It rains."]
 
 
 async def test_hooks_change_a_call_of_the_agent_and_its_result() -> None:
@@ -99,12 +100,11 @@ async def test_hooks_change_a_call_of_the_agent_and_its_result() -> None:
     async def shout(self: RealtimeAgent, kwargs: dict[str, Any], output: ToolResultBlock) -> ToolResultBlock:
         return ToolResultBlock(id=output.id, name=output.name, output=output.output_text().upper())
 
-    agent = react([call("get_weather", city="Oslo")], say("It rains."), toolkit=weather())
+    agent = react([TO_OSLO], say("It rains."), toolkit=weather())
     async with talk(agent) as one:
         one.agent.register_instance_hook("pre_tool_call", "rome", to_rome)
         one.agent.register_instance_hook("post_tool_call", "shout", shout)
-        await one.type("How is the weather in Oslo?")
-        await one.until(ServerEvents.AgentResponseDoneEvent, 2)
+        await asked_to(one, "How is the weather in Oslo?", 2)
         assert [line for line in one.story if line.startswith("success")] == ["success: ROME: RAIN"]
     assert "tool_result: success ROME: RAIN" in shape((await remembered(agent))[-1].content)
 
@@ -127,8 +127,7 @@ async def test_a_turn_that_goes_on_after_a_pause_calls_no_hook_for_its_draft() -
     """A reply that begins in a pause and is dropped never was."""
     toolkit = Toolkit()
     toolkit.register(get_weather, read_only=True)
-    weather_call = [call("get_weather", city="Oslo")]
-    agent = react(weather_call, weather_call, say("It rains."), toolkit=toolkit)
+    agent = react([TO_OSLO], [TO_OSLO], say("It rains."), toolkit=toolkit)
     async with talk(agent, "How is the weather", "How is the weather in Oslo?") as one:
         notes = Notes(one.agent)
         await one.speak(silence(400), speech(600), silence(420), speech(600), silence(1_500))
@@ -138,101 +137,66 @@ async def test_a_turn_that_goes_on_after_a_pause_calls_no_hook_for_its_draft() -
     assert len(notes.seen) == 2
 
 
-# -- consent -----------------------------------------------------------------------------------------------------------
+CHANGED = ToolCallBlock(id="", name="pay", input='{"amount": 3}')
 
 
-async def test_a_tool_of_the_agent_that_needs_consent_asks_and_runs_once_the_user_agrees() -> None:
+@pytest.mark.parametrize(
+    ("after_s", "confirmed", "changed", "paid", "result"),
+    [
+        (10, True, None, [5], "success: paid 5"),
+        (0, True, CHANGED, [3], "success: paid 3"),
+        (0, False, None, [], "denied: the user refused"),
+    ],
+    ids=["agrees", "changes it", "refuses"],
+)
+async def test_a_tool_of_the_agent_that_needs_consent_asks_and_runs_once_the_user_agrees(
+    after_s: int, confirmed: bool, changed: ToolCallBlock | None, paid: list[int], result: str
+) -> None:
+    """A refusal is the result that the agent reacts to. The hooks of the tool run after the consent."""
     till = Till()
-    agent = cashier(till)
-    async with talk(agent) as one:
-        await one.type("Pay five.")
-        await one.until(ServerEvents.AgentResponseDoneEvent)
-        await asyncio.sleep(10)
-        assert [(question.name, question.input) for question in questions(one)] == [("pay", '{"amount": 5}')]
-        assert till.paid == []
-        await consent(one, True)
+    async with talk(cashier(till)) as one:
+        notes = Notes(one.agent)
+        await asked_to(one, "Pay five.")
+        await asyncio.sleep(after_s)
+        (question,) = questions(one)
+        assert (question.name, question.input, till.paid, notes.seen) == ("pay", '{"amount": 5}', [], [])
+        fields = {"tool_call": msgspec.structs.replace(changed, id=question.id)} if changed else {}
+        await consent(one, confirmed, **fields)
         await one.until(ServerEvents.AgentResponseDoneEvent, 2)
-        (allowed,) = [event.item for event in one.all(s.AgentItemDoneEvent) if event.item.tool_call is not None]
-        assert allowed.tool_call.state == "allowed"
+        answered = [event.item.tool_call for event in one.all(s.AgentItemDoneEvent) if event.item.tool_call is not None]
+        assert [block.state for block in answered] == ["allowed"] * confirmed
         events = project(one.events)
-    assert till.paid == [5]
-    assert one.story[-3:] == ["success: paid 5", "says Done.", "completed"]
+    assert till.paid == paid
+    assert one.story[-3:] == [result, "says Done.", "completed"]
+    assert notes.seen[1:] == ([result] if confirmed else [])
     kinds = [event.type for event in events if isinstance(event, r.RequireUserConfirmEvent | r.UserConfirmResultEvent)]
     assert len(kinds) == 2
 
 
-async def test_a_refusal_is_the_result_that_the_agent_reacts_to() -> None:
-    till = Till()
-    agent = cashier(till, say("Then not."))
-    async with talk(agent) as one:
-        await one.type("Pay five.")
-        await one.until(ServerEvents.AgentResponseDoneEvent)
-        await consent(one, False)
-        await one.until(ServerEvents.AgentResponseDoneEvent, 2)
-        assert one.story[-3:] == ["denied: the user refused", "says Then not.", "completed"]
-    assert till.paid == []
-
-
-async def test_the_user_may_change_what_the_agent_asked_for() -> None:
-    till = Till()
-    async with talk(cashier(till)) as one:
-        await one.type("Pay five.")
-        await one.until(ServerEvents.AgentResponseDoneEvent)
-        changed = ToolCallBlock(id=questions(one)[0].id, name="pay", input='{"amount": 3}')
-        await consent(one, True, tool_call=changed)
-        await one.until(ServerEvents.AgentResponseDoneEvent, 2)
-    assert till.paid == [3]
-
-
-async def test_silence_counts_as_a_refusal_after_the_time_for_clients() -> None:
+async def test_silence_counts_as_a_refusal_after_the_time_for_clients_and_alone_in_code_it_stays_denied() -> None:
     till = Till()
     async with talk(cashier(till, say("Then not.")), client_timeout_s=50) as one:
         await one.type("Pay five.")
         await one.until(ServerEvents.AgentResponseToolResultEvent)
         assert any("denied: the user did not answer within 50 s" in line for line in one.story)
-    assert till.paid == []
-
-
-async def test_what_the_user_says_meanwhile_withdraws_the_question() -> None:
-    till = Till()
-    agent = cashier(till, say("As you like."))
-    async with talk(agent) as one:
-        await one.type("Pay five.")
-        await one.until(ServerEvents.AgentResponseDoneEvent)
-        await one.type("No, wait.")
-        await one.until(ServerEvents.AgentResponseDoneEvent, 2)
-        assert any(line.startswith("interrupted:") for line in one.story)
-        await consent(one, True)
-        assert [event.code for event in one.all(ServerEvents.AgentErrorEvent)] == ["unknown_tool_call"]
-        await asyncio.sleep(5)
-        assert "says As you like." in one.story
-    assert till.paid == []
-
-
-async def test_the_hooks_of_a_tool_that_asks_run_after_the_consent() -> None:
-    till = Till()
-    async with talk(cashier(till)) as one:
-        notes = Notes(one.agent)
-        await one.type("Pay five.")
-        await one.until(ServerEvents.AgentResponseDoneEvent)
-        await asyncio.sleep(5)
-        assert notes.seen == []
-        await consent(one, True)
-        await one.until(ServerEvents.AgentResponseDoneEvent, 2)
-    assert notes.seen == ['calls pay({"amount": 5})', "success: paid 5"]
-
-
-async def test_alone_in_code_it_stays_denied_and_says_why() -> None:
-    till = Till()
-    agent = cashier(till, say("I may not."))
-    answered = await agent(Msg("user", "Pay five.", "user"))
+    answered = await cashier(till, say("I may not."))(Msg("user", "Pay five.", "user"))
     assert shape(answered.content)[1] == (
         "tool_result: denied This tool needs the user's consent, and there is no way to ask for it here."
     )
     assert till.paid == []
 
 
-# -- consent within a delegate -----------------------------------------------------------------------------------------
+async def test_what_the_user_says_meanwhile_withdraws_the_question() -> None:
+    till = Till()
+    async with talk(cashier(till, say("As you like."))) as one:
+        await asked_to(one, "Pay five.")
+        await asked_to(one, "No, wait.", 2)
+        assert any(line.startswith("interrupted:") for line in one.story)
+        await consent(one, True)
+        assert [event.code for event in one.all(ServerEvents.AgentErrorEvent)] == ["unknown_tool_call"]
+        await asyncio.sleep(5)
+        assert "says As you like." in one.story
+    assert till.paid == []
 
 
 def card(made: Call) -> ToolCallBlock:
@@ -244,6 +208,7 @@ def card(made: Call) -> ToolCallBlock:
 
 @pytest.mark.parametrize("background", [False, True])
 async def test_a_tool_of_a_delegate_asks_and_runs_once_the_user_agrees(background: bool) -> None:
+    """Readers of replies are asked, too."""
     till = Till()
     toolkit = Toolkit([Delegate(cashier(till), NAME, "Pays.", background)])
     async with voice_call(toolkit=toolkit) as made:
@@ -258,11 +223,16 @@ async def test_a_tool_of_a_delegate_asks_and_runs_once_the_user_agrees(backgroun
         assert (told[question.id].state, told[question.id].output_text()) == ("success", "paid 5")
         names = [call_id for call_id, _, _ in results(made)]
         assert names == ["call_1"], "the voice's model is told of the delegate alone"
-        assert [item.tool_call.name for item in made.session.conversation.items() if item.tool_call is not None] == [
-            NAME
-        ]
-        restored = restore(made.log).conversation.items()
-        assert [item.tool_call.name for item in restored if item.tool_call is not None] == [NAME]
+        for items in (made.session.conversation.items(), restore(made.log).conversation.items()):
+            assert [item.tool_call.name for item in items if item.tool_call is not None] == [NAME]
+        made.link.reply(500, "Paid. ")
+        await asyncio.sleep(5)
+    events = project(made.log)
+    check_replies(events)
+    (asking,) = [event for event in events if isinstance(event, r.RequireUserConfirmEvent)]
+    assert [one.name for one in asking.tool_calls] == ["pay"]
+    calls = {block.name: str(block.state) for msg in messages(events) for block in msg.get_content_blocks("tool_call")}
+    assert calls["pay"] == "finished"
 
 
 async def test_a_refusal_to_a_delegate_is_what_its_agent_reacts_to() -> None:
@@ -293,22 +263,3 @@ async def test_the_question_of_a_delegate_ends_with_it() -> None:
         made.receive(answer(True, question.id))
         assert [event.code for event in made.of(s.AgentErrorEvent)] == ["unknown_tool_call"]
     assert till.paid == []
-
-
-@pytest.mark.parametrize("background", [False, True])
-async def test_readers_of_replies_are_asked_for_a_delegate_too(background: bool) -> None:
-    till = Till()
-    toolkit = Toolkit([Delegate(cashier(till), NAME, "Pays.", background)])
-    async with voice_call(toolkit=toolkit) as made:
-        ask_tools(made, ASK)
-        await asyncio.sleep(5)
-        made.receive(answer(True, card(made).id))
-        await asyncio.sleep(5)
-        made.link.reply(500, "Paid. ")
-        await asyncio.sleep(5)
-    events = project(made.log)
-    check_replies(events)
-    (question,) = [event for event in events if isinstance(event, r.RequireUserConfirmEvent)]
-    assert [one.name for one in question.tool_calls] == ["pay"]
-    calls = {block.name: str(block.state) for msg in messages(events) for block in msg.get_content_blocks("tool_call")}
-    assert calls["pay"] == "finished"
