@@ -1,4 +1,4 @@
-"""Interruptions of a ReActAgent: at every await, with every call answered and nothing left running."""
+"""Interruptions of a ReActAgent: at every await, with every call answered, and its words cut to what was heard."""
 
 import asyncio
 from collections.abc import Callable
@@ -6,12 +6,17 @@ from contextlib import aclosing
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from realtime.agent import ReActAgent
+from realtime.agent.played import cut_to_played
+from realtime.errors import UsageError
 from realtime.event import reply as r
 from realtime.formatter import OpenAIChatFormatter
 from realtime.message import AssistantMsg, Msg, TextBlock, ThinkingBlock, UserMsg
 from realtime.model.chat.base import ChatResponse
+from realtime.model.chat.compression import COMPRESSED
 from realtime.testing.clock import VirtualLoop
 from realtime.tool import Toolkit
 from tests.agent.thinking import (
@@ -44,18 +49,22 @@ ROUND = [
 ]
 
 
-# -- at chosen moments -------------------------------------------------------------------------------------------------
+async def interrupted(agent: ReActAgent, after_s: float, within_s: float = 0.1) -> Msg:
+    """The answer of a reply that is interrupted after so many seconds."""
+    task = asyncio.create_task(agent(HELLO))
+    await asyncio.sleep(after_s)
+    await agent.interrupt()
+    answer: Msg = await ends_in(within_s, task)
+    return answer
 
 
 async def test_the_model_is_interrupted_while_it_speaks() -> None:
     """REA-05, REA-06, REA-07: the original task has the answer of the handler, both are remembered."""
     agent = react(model=ScriptedChat(say("one two three"), piece_s=1.0))
-    task = asyncio.create_task(agent(HELLO))
-    await asyncio.sleep(2.5)
-    await agent.interrupt()
-    answer = await ends_in(0.1, task)
+    answer = await interrupted(agent, 2.5)
     assert answer.metadata["_is_interrupted"] is True
     assert answer.finished_reason == "interrupted"
+    assert answer.get_text_content() == "You interrupted me. What can I do for you?"
     hello, partial, kept = await remembered(agent)
     assert (shape(partial.content), partial.finished_reason) == (["text: one two"], "interrupted")
     assert (hello, kept.to_json()) == (HELLO, answer.to_json())
@@ -65,10 +74,7 @@ async def test_the_model_is_interrupted_while_it_speaks() -> None:
 async def test_tools_are_interrupted(parallel: bool) -> None:
     """REA-05, REA-09: each call has a result, and the next reply works."""
     agent = react(ROUND, say("Again."), toolkit=weather(), parallel_tool_calls=parallel)
-    task = asyncio.create_task(agent(HELLO))
-    await asyncio.sleep(0.1)
-    await agent.interrupt()
-    await ends_in(0.1, task)
+    await interrupted(agent, 0.1)
     partial = (await remembered(agent))[1]
     results = partial.get_content_blocks("tool_result")
     assert [(block.id, block.state) for block in results] == [("call_1", "interrupted"), ("call_2", "interrupted")]
@@ -103,22 +109,9 @@ async def test_a_subclass_answers_an_interruption_in_its_own_way() -> None:
             return AssistantMsg(self.name, [*responses[-1].content])
 
     agent = react(model=ScriptedChat(say("one two three"), say("Sorry, go ahead."), piece_s=1.0), agent_class=Asks)
-    task = asyncio.create_task(agent(HELLO))
-    await asyncio.sleep(1.5)
-    await agent.interrupt()
-    answer = await task
+    answer = await interrupted(agent, 1.5, 60)
     assert answer.get_text_content() == "Sorry, go ahead."
     assert (await remembered(agent))[-1].to_json() == answer.to_json()
-
-
-async def test_the_printed_sample_of_steering() -> None:
-    """REA-06: a task, a second, an interruption."""
-    agent = react(model=ScriptedChat(say("a long answer " * 100), piece_s=0.1))
-    reply_task = asyncio.create_task(agent(HELLO))
-    await asyncio.sleep(1)
-    await agent.interrupt()
-    result = await reply_task
-    assert result.get_text_content() == "You interrupted me. What can I do for you?"
 
 
 async def test_what_was_never_said_is_not_remembered_of_an_interrupted_stream() -> None:
@@ -152,11 +145,7 @@ async def test_a_tool_that_swallows_its_cancellation_does_not_hold_up_an_interru
         return "too late"
 
     agent = react([call("stubborn"), OSLO], say("Fine."), toolkit=Toolkit([stubborn, get_weather]))
-    task = asyncio.create_task(agent(HELLO))
-    await asyncio.sleep(0.1)
-    await agent.interrupt()
-    answer = await ends_in(1.5, task)
-    assert answer.metadata["_is_interrupted"] is True
+    assert (await interrupted(agent, 0.1, 1.5)).metadata["_is_interrupted"] is True
     partial = (await remembered(agent))[1]
     assert [block.state for block in partial.get_content_blocks("tool_result")] == ["interrupted", "interrupted"]
     before = partial.to_json()
@@ -176,14 +165,8 @@ async def test_a_model_that_swallows_its_cancellation_says_no_more() -> None:
                 yield ChatResponse(say("and more, and more"))
 
     agent = react(model=Swallows(say("one two three"), piece_s=1.0))
-    task = asyncio.create_task(agent(HELLO))
-    await asyncio.sleep(1.5)
-    await agent.interrupt()
-    assert (await ends_in(0.1, task)).metadata["_is_interrupted"] is True
+    assert (await interrupted(agent, 1.5)).metadata["_is_interrupted"] is True
     assert shape((await remembered(agent))[1].content) == ["text: one"]
-
-
-# -- at every await ----------------------------------------------------------------------------------------------------
 
 
 async def sleepy(self: Any, *_: Any) -> None:
@@ -245,7 +228,10 @@ def finish(work: Any) -> None:
         work.send(None)
 
 
-@pytest.mark.parametrize("parallel", [False, True])
+each_order = pytest.mark.parametrize("parallel", [pytest.param(False, marks=pytest.mark.night), True])
+
+
+@each_order
 async def test_an_interruption_at_any_await_ends_with_the_handlers_answer(parallel: bool) -> None:
     """REA-05, REA-07, REA-09: in the model's stream, between rounds, inside tools, hooks, the memory."""
     outcomes = await swept(lambda agent, task: lambda: finish(agent.interrupt()), parallel)
@@ -257,7 +243,7 @@ async def test_an_interruption_at_any_await_ends_with_the_handlers_answer(parall
     assert n_late <= 3, "the last ones come when the answer is there"
 
 
-@pytest.mark.parametrize("parallel", [False, True])
+@each_order
 async def test_cancelling_the_caller_at_any_await_cancels_and_leaves_nothing(parallel: bool) -> None:
     outcomes = await swept(lambda agent, task: lambda: task.cancel(), parallel)
     assert len(outcomes) > 60
@@ -283,3 +269,96 @@ async def test_closing_the_stream_after_any_event_leaves_nothing() -> None:
             break
         place += volume(3, 1)
     assert place > 30
+
+
+def reply(*texts: str) -> AssistantMsg:  # type: ignore[valid-type]
+    return AssistantMsg("Friday", [TextBlock(text=text) for text in texts], finished_reason="completed")
+
+
+CUTS = [
+    (["One two three."], "One two three.", ["One two three."], "completed"),
+    (["One two three."], "One two", ["One two"], "interrupted"),
+    (["One two three."], "", [], "interrupted"),
+    (["One two.", "Three four."], "One two. Three", ["One two.", "Three"], "interrupted"),
+    (["One two.", "Three four."], "One two.", ["One two."], "interrupted"),
+    (["One\n two."], "One   two.", ["One\n two."], "completed"),
+    (["One two."], "Ein zwei", ["Ein zwei"], "interrupted"),
+    (["One two."], "One two. And more", ["One two. And more"], "interrupted"),
+    (["One", "two"], "Ein", ["Ein"], "interrupted"),
+    ([], "", [], "completed"),
+    ([], "One", ["One"], "interrupted"),
+]
+
+
+def test_a_message_keeps_the_words_that_were_played() -> None:
+    for texts, played, left, reason in CUTS:
+        whole = reply(*texts)
+        cut = cut_to_played(whole, played)
+        assert ([block.text for block in cut.get_content_blocks("text")], cut.finished_reason) == (left, reason)
+        assert [block.text for block in whole.get_content_blocks("text")] == texts, "the message itself stays"
+
+
+@given(st.lists(st.text("ab \n", max_size=8), max_size=4), st.integers(0, 30))
+def test_every_beginning_can_be_cut_to(texts: list[str], place: int) -> None:
+    played = " ".join(texts)[:place]
+    cut = cut_to_played(reply(*texts), played)
+    assert (cut.get_text_content(" ") or "").split() == played.split() or played.split()[-1:] != [""]
+    assert "".join((cut.get_text_content("") or "").split()) == "".join(played.split())
+
+
+async def test_the_memory_keeps_what_was_heard_of_an_interrupted_reply() -> None:
+    agent = react(model=ScriptedChat(say("One two three four."), say("Yes."), piece_s=1.0))
+
+    async def read() -> None:
+        async for _ in agent.reply_stream(HELLO):
+            pass
+
+    task = asyncio.create_task(read())
+    await asyncio.sleep(3.5)
+    with pytest.raises(UsageError, match="truncate it after its end"):
+        await agent.truncate_last_reply("One")
+    await agent.interrupt()
+    await task
+    cut = await agent.truncate_last_reply("One two")
+    assert cut is not None
+    assert [msg.get_text_content() for msg in await remembered(agent)] == ["Hello", "One two"]
+    await agent(UserMsg("user", "And then?"))
+    assert requests_of(agent)[1].texts == ["Be brief.", "Hello", "One two", "And then?"]
+
+
+async def test_what_tools_did_stays_and_what_was_not_heard_at_all_goes() -> None:
+    agent = react([*say("Let me see."), call("get_weather", city="Oslo")], say("Rain."), say("Hm."), toolkit=weather())
+    await agent(HELLO)
+    await agent.truncate_last_reply("Let me")
+    assert shape((await remembered(agent))[1].content) == [
+        "text: Let me",
+        'tool_call: get_weather({"city": "Oslo"})',
+        "tool_result: success Oslo: rain",
+    ]
+    await agent(UserMsg("user", "What?"))
+    assert await agent.truncate_last_reply("") is None
+    assert [msg.get_text_content() for msg in await remembered(agent)] == ["Hello", "Let me", "What?"]
+    assert await agent.truncate_last_reply("") is None
+
+
+async def test_the_reply_keeps_its_place_and_its_marks() -> None:
+    agent = react(say("One two three."))
+    assert await agent.truncate_last_reply("x") is None
+    answer = await agent(HELLO)
+    await agent.observe([UserMsg("user", "later"), UserMsg("user", "still later")])
+    await agent.memory.update_messages_mark(COMPRESSED, msg_ids=[answer.id])
+    unchanged = await agent.truncate_last_reply("One two three.")
+    assert unchanged is not None
+    assert unchanged.to_json() == answer.to_json()
+    await agent.truncate_last_reply("One")
+    assert [msg.get_text_content() for msg in await remembered(agent)] == ["Hello", "One", "later", "still later"]
+    marked = await agent.memory.get_memory(mark=COMPRESSED, prepend_summary=False)
+    assert [msg.get_text_content() for msg in marked] == ["One"]
+
+
+async def test_the_last_reply_is_known_after_a_restart() -> None:
+    agent, again = react(say("One two three.")), react(say("-"))
+    await agent(HELLO)
+    again.load_state_dict(agent.state_dict())
+    await again.truncate_last_reply("One")
+    assert [msg.get_text_content() for msg in await remembered(again)] == ["Hello", "One"]
