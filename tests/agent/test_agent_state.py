@@ -110,14 +110,7 @@ async def test_agents_can_be_kept_elsewhere() -> None:
         async def save_session_state(self, session_id: str, user_id: str = "", **modules: HasState) -> None:
             self.kept[user_id, session_id] = {name: module.state_dict() for name, module in modules.items()}
 
-        async def load_session_state(
-            self,
-            session_id: str,
-            user_id: str = "",
-            allow_not_exist: bool = True,
-            strict: bool = False,
-            **modules: HasState,
-        ) -> None:
+        async def load_session_state(self, session_id: str, user_id: str = "", *_: Any, **modules: Any) -> None:
             for name, module in modules.items():
                 module.load_state_dict(self.kept[user_id, session_id][name])
 

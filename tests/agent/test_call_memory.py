@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -64,146 +65,153 @@ def line(msg: Msg) -> str:
 
 
 ONCE = UserMsg("user", "Tell me a story", id="u1")
-STORY = reply("Once there was a lighthouse. It could not sleep.")
+TOLD = "Once there was a lighthouse. It could not sleep."
+STORY = reply(TOLD)
+CLOCK = reply("Let me see.", CALL, NOON, "It is noon.")
+TELL = user("u1", "Tell me a story")
+WHOLE = heard("a1", TOLD)
+KNOWN = [line(ONCE), line(STORY)]
+BOB = AssistantMsg("Bob", "I disagree.", id="bob")
+RAIN = Item(id="s1", role="system", content=(ContentPart(type="text", text="It rains."),))
+NOON_TOLD = "assistant: Let me see. | tool_call: clock({}) | tool_result: success noon"
 
 
-def test_what_has_no_answer_is_asked_and_not_remembered() -> None:
-    assert in_line([], user("u1", "Hello")) == ([], ["user: Hello"])
-    assert in_line([ONCE], user("u1", "Tell me a story")) == ([], ["user: Tell me a story"])
-    _, asked = CallMemory(NAME, takes_images=False).in_line([], [user("u1", "Hello", "Ann")])
-    assert [(msg.id, msg.name) for msg in asked] == [("u1", "Ann")]
+@dataclass(frozen=True)
+class Case:
+    """What the agent remembers and the call's conversation: what it remembers in line with it, and is asked."""
+
+    memory: list[Msg]
+    history: tuple[Item, ...]
+    remembered: list[str]
+    asked: list[str]
 
 
-def test_a_reply_that_was_heard_whole_stays_as_it_is() -> None:
-    memory = [ONCE, reply(ThinkingBlock(thinking="A story."), "Once there was a lighthouse.\n\nIt could not sleep.")]
-    history = user("u1", "Tell me a story"), heard("a1", "Once there was a lighthouse. It could not sleep.")
-    remembered, asked = CallMemory(NAME, takes_images=False).in_line(memory, [*history, user("u2", "And?")])
+CASES = {
+    "what has no answer is asked and not remembered": Case([], (user("u1", "Hello"),), [], ["user: Hello"]),
+    "also where it was remembered": Case([ONCE], (TELL,), [], ["user: Tell me a story"]),
+    "system messages are asked with the rest": Case([], (RAIN,), [], ["system: It rains."]),
+    "a cut reply keeps the words that were heard": Case(
+        [ONCE, STORY],
+        (TELL, heard("a1", "Once there was"), user("u2", "Stop")),
+        [line(ONCE), "assistant: Once there was"],
+        ["user: Stop"],
+    ),
+    "a reply of which nothing was heard leaves no trace and its question is asked again": Case(
+        [ONCE, reply(ThinkingBlock(thinking="A story."), "Once there was a lighthouse.")],
+        (TELL, user("u2", "about a dog")),
+        [],
+        ["user: Tell me a story", "user: about a dog"],
+    ),
+    "a turn that went on is asked as one": Case(
+        [ONCE, STORY], (user("u1", "Tell me a story about a dog"),), [], ["user: Tell me a story about a dog"]
+    ),
+    # The call did what it did; what was said of it was not heard.
+    "tools stay where the words around them were not heard": Case(
+        [ONCE, CLOCK],
+        (TELL, heard("a1", "Let me see."), called(), answered(), user("u2", "Well?")),
+        [line(ONCE), NOON_TOLD],
+        ["user: Well?"],
+    ),
+    # The agent was interrupted while the call ran the tool to its end.
+    "a tool of the call has the result that the call got": Case(
+        [ONCE, reply(CALL, CUT)],
+        (TELL, called(), answered(), user("u2", "Well?")),
+        [line(ONCE), "assistant: tool_call: clock({}) | tool_result: success noon"],
+        ["user: Well?"],
+    ),
+    # A false interruption: the rest was played as an item of its own.
+    "a resumed reply has both parts": Case(
+        [ONCE, STORY],
+        (TELL, heard("a1", "Once there was"), heard("a2", "a lighthouse. It could not sleep."), user("u2", "Nice")),
+        KNOWN,
+        ["user: Nice"],
+    ),
+    # `say` of the program, before and after the reply.
+    "words that are not the agent's stand for themselves": Case(
+        [ONCE, STORY],
+        (TELL, heard("s1", "Gladly!"), WHOLE, heard("s2", "The end."), user("u2", "Nice")),
+        [line(ONCE), "assistant: Gladly!", line(STORY), "assistant: The end."],
+        ["user: Nice"],
+    ),
+    "words right behind a reply in one item are split off": Case(
+        [ONCE, STORY],
+        (TELL, heard("a1", f"{TOLD} The end."), user("u2", "Nice")),
+        [*KNOWN, "assistant: The end."],
+        ["user: Nice"],
+    ),
+    "an empty memory is primed from the history": Case(
+        [],
+        (
+            heard("a0", "Good morning."),
+            RAIN,
+            user("u1", "What time is it?"),
+            heard("a1", "Let me see."),
+            called(),
+            answered(),
+            heard("a2", "It is noon."),
+            user("u2", "Thanks"),
+        ),
+        ["assistant: Good morning.", "system: It rains.", "user: What time is it?", f"{NOON_TOLD} | It is noon."],
+        ["user: Thanks"],
+    ),
+    "several speakers are told apart": Case(
+        [],
+        (user("u1", "Hello", "Ann"), heard("a1", "Hello Ann."), user("u2", "Hi", "Ben")),
+        ["user: [Ann]: Hello", "assistant: Hello Ann."],
+        ["user: [Ben]: Hi"],
+    ),
+    "a loaded memory that is shorter is completed": Case(
+        [ONCE, STORY],
+        (TELL, WHOLE, user("u2", "And then?"), heard("a2", "It shone."), user("u3", "Thanks")),
+        [*KNOWN, "user: And then?", "assistant: It shone."],
+        ["user: Thanks"],
+    ),
+    "a saved memory with a greeting is not greeted twice": Case(
+        [UserMsg("user", "(listens)"), reply("Good morning.", msg_id="g"), ONCE, STORY],
+        (heard("a0", "Good morning."), TELL, WHOLE, user("u2", "Nice")),
+        ["user: (listens)", "assistant: Good morning.", *KNOWN],
+        ["user: Nice"],
+    ),
+    "messages of others stay in their place": Case(
+        [ONCE, STORY, BOB], (TELL, WHOLE, user("u2", "And?")), [*KNOWN, line(BOB)], ["user: And?"]
+    ),
+}
+
+
+def test_the_memory_is_brought_in_line_with_what_was_heard() -> None:
+    got = {name: in_line(case.memory, *case.history) for name, case in CASES.items()}
+    assert got == {name: (case.remembered, case.asked) for name, case in CASES.items()}
+
+
+def test_a_question_keeps_its_id_and_who_asked_it() -> None:
+    _, asked = CallMemory(NAME, takes_images=False).in_line([], [user("u1", "Hello", "Ann"), RAIN])
+    assert [(msg.id, msg.name) for msg in asked[:1]] == [("u1", "Ann")]
+    assert type(asked[1]) is type(SystemMsg("s"))
+
+
+def test_a_reply_that_was_heard_whole_stays_as_it_is_and_a_hint_survives_its_reply() -> None:
+    memory = [ONCE, reply(ThinkingBlock(thinking="A story."), TOLD.replace(". ", ".\n\n"))]
+    hinted = reply(HintBlock(hint="The parcel is there."), "Your parcel has come.")
+    remembered_hint, _ = in_line([ONCE, hinted], TELL, heard("s1", "Hm."), user("u2", "What?"))
+    assert "assistant: hint: The parcel is there." in remembered_hint
+    remembered, asked = CallMemory(NAME, takes_images=False).in_line(memory, [TELL, WHOLE, user("u2", "And?")])
     assert remembered == memory
     assert all(one is other for one, other in zip(remembered, memory, strict=True))
     assert [*map(line, asked)] == ["user: And?"]
 
 
-def test_a_cut_reply_keeps_the_words_that_were_heard() -> None:
-    history = user("u1", "Tell me a story"), heard("a1", "Once there was"), user("u2", "Stop")
-    assert in_line([ONCE, STORY], *history) == (
-        ["user: Tell me a story", "assistant: Once there was"],
-        ["user: Stop"],
-    )
-
-
-def test_a_reply_of_which_nothing_was_heard_leaves_no_trace_and_its_question_is_asked_again() -> None:
-    thought = reply(ThinkingBlock(thinking="A story."), "Once there was a lighthouse.")
-    history = user("u1", "Tell me a story"), user("u2", "about a dog")
-    assert in_line([ONCE, thought], *history) == ([], ["user: Tell me a story", "user: about a dog"])
-
-
-def test_a_turn_that_went_on_is_asked_as_one() -> None:
-    assert in_line([ONCE, STORY], user("u1", "Tell me a story about a dog")) == (
-        [],
-        ["user: Tell me a story about a dog"],
-    )
-
-
-def test_tools_stay_where_the_words_around_them_were_not_heard() -> None:
-    """The call did what it did; what was said of it was not heard."""
-    clock = reply("Let me see.", CALL, NOON, "It is noon.")
-    asked = user("u1", "Tell me a story"), heard("a1", "Let me see."), called(), answered()
-    assert in_line([ONCE, clock], *asked, user("u2", "Well?")) == (
-        ["user: Tell me a story", "assistant: Let me see. | tool_call: clock({}) | tool_result: success noon"],
-        ["user: Well?"],
-    )
-
-
-def test_a_tool_of_the_call_has_the_result_that_the_call_got() -> None:
-    """The agent was interrupted while the call ran the tool to its end."""
-    history = user("u1", "Tell me a story"), called(), answered(), user("u2", "Well?")
-    remembered, _ = in_line([ONCE, reply(CALL, CUT)], *history)
-    assert remembered[1] == "assistant: tool_call: clock({}) | tool_result: success noon"
-
-
-def test_a_resumed_reply_has_both_parts() -> None:
-    """A false interruption: the rest was played as an item of its own."""
-    parts = heard("a1", "Once there was"), heard("a2", "a lighthouse. It could not sleep.")
-    remembered, _ = in_line([ONCE, STORY], user("u1", "Tell me a story"), *parts, user("u2", "Nice"))
-    assert remembered == ["user: Tell me a story", "assistant: Once there was a lighthouse. It could not sleep."]
-
-
-def test_words_that_are_not_the_agents_stand_for_themselves() -> None:
-    """`say` of the program, before and after the reply."""
-    history = user("u1", "Tell me a story"), heard("s1", "Gladly!"), heard("a1", STORY.get_text_content() or "")
-    remembered, _ = in_line([ONCE, STORY], *history, heard("s2", "The end."), user("u2", "Nice"))
-    assert remembered == [
-        "user: Tell me a story",
-        "assistant: Gladly!",
-        "assistant: Once there was a lighthouse. It could not sleep.",
-        "assistant: The end.",
-    ]
-
-
-def test_words_right_behind_a_reply_in_one_item_are_split_off() -> None:
-    history = user("u1", "Tell me a story"), heard("a1", "Once there was a lighthouse. It could not sleep. The end.")
-    remembered, _ = in_line([ONCE, STORY], *history, user("u2", "Nice"))
-    assert remembered[2:] == ["assistant: The end."]
-
-
-def test_an_empty_memory_is_primed_from_the_history() -> None:
-    history = (
-        heard("a0", "Good morning."),
-        Item(id="s1", role="system", content=(ContentPart(type="text", text="The shop closes at six."),)),
-        user("u1", "What time is it?"),
-        heard("a1", "Let me see."),
-        called(),
-        answered(),
-        heard("a2", "It is noon."),
-        user("u2", "Thanks"),
-    )
-    assert in_line([], *history) == (
-        [
-            "assistant: Good morning.",
-            "system: The shop closes at six.",
-            "user: What time is it?",
-            "assistant: Let me see. | tool_call: clock({}) | tool_result: success noon | It is noon.",
-        ],
-        ["user: Thanks"],
-    )
-
-
-def test_a_loaded_memory_that_is_shorter_is_completed() -> None:
-    history = (
-        user("u1", "Tell me a story"),
-        heard("a1", "Once there was a lighthouse. It could not sleep."),
-        user("u2", "And then?"),
-        heard("a2", "It shone."),
-        user("u3", "Thanks"),
-    )
-    assert in_line([ONCE, STORY], *history)[0][2:] == ["user: And then?", "assistant: It shone."]
-
-
-def test_what_the_agent_knew_before_the_call_stays() -> None:
+def test_what_the_agent_knew_before_the_call_stays_and_a_greeting_is_cut_like_any_reply() -> None:
     before = [UserMsg("user", "I am Ann.", id="x1"), AssistantMsg(NAME, "Hello Ann.", id="x2")]
+    known = ["user: I am Ann.", "assistant: Hello Ann."]
     call = CallMemory(NAME, takes_images=False)
-    assert in_line(before, user("u1", "Tell me a story"), call=call)[0] == ["user: I am Ann.", "assistant: Hello Ann."]
-    told = [*before, ONCE, STORY]
-    remembered, _ = in_line(told, user("u1", "Tell me a story"), heard("a1", "Once"), user("u2", "Stop"), call=call)
-    assert remembered[:2] == ["user: I am Ann.", "assistant: Hello Ann."]
-    assert remembered[3] == "assistant: Once"
-
-
-def test_a_greeting_is_cut_like_any_reply() -> None:
+    assert in_line(before, TELL, call=call)[0] == known
+    remembered, _ = in_line([*before, ONCE, STORY], TELL, heard("a1", "Once"), user("u2", "Stop"), call=call)
+    assert remembered == [*known, line(ONCE), "assistant: Once"]
     call = CallMemory(NAME, takes_images=False)
-    before = [UserMsg("user", "I am Ann.", id="x1"), AssistantMsg(NAME, "Hello Ann.", id="x2")]
     call.in_line(before, [])
     greeted = [*before, UserMsg("user", "(listens)"), reply("Good morning. How can I help?")]
     remembered, _ = in_line(greeted, heard("a0", "Good morning."), user("u1", "Hi"), call=call)
-    assert remembered == ["user: I am Ann.", "assistant: Hello Ann.", "user: (listens)", "assistant: Good morning."]
-
-
-def test_a_saved_memory_with_a_greeting_is_not_greeted_twice() -> None:
-    saved = [UserMsg("user", "(listens)"), reply("Good morning.", msg_id="g"), ONCE, STORY]
-    story = heard("a1", "Once there was a lighthouse. It could not sleep.")
-    history = heard("a0", "Good morning."), user("u1", "Tell me a story"), story, user("u2", "Nice")
-    remembered, _ = in_line(saved, *history)
-    assert remembered == [*map(line, saved)]
+    assert remembered == [*known, "user: (listens)", "assistant: Good morning."]
 
 
 def test_a_deleted_item_is_forgotten() -> None:
@@ -229,19 +237,6 @@ def test_what_a_long_call_has_no_place_for_is_remembered_all_the_same() -> None:
     assert remembered == memory
 
 
-def test_messages_of_others_stay_in_their_place() -> None:
-    other = AssistantMsg("Bob", "I disagree.", id="bob")
-    story = heard("a1", "Once there was a lighthouse. It could not sleep.")
-    remembered, _ = in_line([ONCE, STORY, other], user("u1", "Tell me a story"), story, user("u2", "And?"))
-    assert remembered[2:] == ["assistant: I disagree."]
-
-
-def test_a_hint_survives_its_reply() -> None:
-    hinted = reply(HintBlock(hint="The parcel is there."), "Your parcel has come.")
-    remembered, _ = in_line([ONCE, hinted], user("u1", "Tell me a story"), heard("s1", "Hm."), user("u2", "What?"))
-    assert "assistant: hint: The parcel is there." in remembered
-
-
 def test_a_hint_in_the_middle_of_a_reply_comes_behind_it() -> None:
     hint = Item(id="h1", role="system", content=(ContentPart(type="text", text="The parcel is there."),))
     whole = reply("Let me see.", CALL, NOON, "It is noon.")
@@ -255,11 +250,6 @@ def test_a_hint_in_the_middle_of_a_reply_comes_behind_it() -> None:
         after = [*history, heard("a3", "Your parcel has come.")]
         remembered, asked = in_line([ONCE, whole, known, answer], *after)
         assert (remembered, asked) == ([*map(line, (ONCE, whole, known, answer))], [])
-
-
-def test_several_speakers_are_told_apart() -> None:
-    history = user("u1", "Hello", "Ann"), heard("a1", "Hello Ann."), user("u2", "Hi", "Ben")
-    assert in_line([], *history) == (["user: [Ann]: Hello", "assistant: Hello Ann."], ["user: [Ben]: Hi"])
 
 
 WORDS = st.lists(st.sampled_from(["once", "upon", "a", "time", "there", "was", "light"]), max_size=6).map(" ".join)
@@ -298,13 +288,3 @@ def test_memory_and_conversation_say_the_same_whatever_was_heard(
 def spoken(messages: Sequence[Msg]) -> list[str]:
     texts = ("".join((msg.get_text_content() or "").split()) for msg in messages if msg.role == "assistant")
     return [text for text in texts if text]
-
-
-def test_system_messages_are_asked_with_the_rest() -> None:
-    hint = Item(id="s1", role="system", content=(ContentPart(type="text", text="It rains."),))
-    remembered, asked = CallMemory(NAME, takes_images=False).in_line([], [hint])
-    assert (remembered, [type(msg) for msg in asked], line(asked[0])) == (
-        [],
-        [type(SystemMsg("s"))],
-        "system: It rains.",
-    )

@@ -52,9 +52,6 @@ def prefix(self: Any, kwargs: dict[str, Any]) -> dict[str, Any]:
     return {**kwargs, "msg": msg}
 
 
-# -- what hooks do -----------------------------------------------------------------------------------------------------
-
-
 async def test_a_hook_changes_what_the_core_function_gets() -> None:
     """HOK-01, HOK-13, AMB-35: the printed hook, which puts text before the words."""
     agent = Echo()
@@ -190,11 +187,8 @@ async def test_the_next_hook_gets_the_last_thing_that_a_hook_returned() -> None:
     assert got == ["", "0", "0", "02", "020", "020"]
 
 
-# -- where hooks are registered ----------------------------------------------------------------------------------------
-
-
 async def test_an_instance_has_hooks_of_its_own() -> None:
-    """HOK-15, HOK-16: added by name, replaced by name, removed by name."""
+    """HOK-15, HOK-16, HOK-17: added by name, replaced by name, removed by name, cleared by type or all."""
     one, other = Echo(), Echo()
     one.register_instance_hook("pre_reply", "note", noting("first"))
     one.register_instance_hook("pre_reply", "note", noting("second"))
@@ -202,24 +196,17 @@ async def test_an_instance_has_hooks_of_its_own() -> None:
     await other(HELLO)
     assert (one.log, other.log) == (["second", "reply"], ["reply"])
     one.remove_instance_hook("pre_reply", "note")
-    await one(HELLO)
-    assert one.log == ["second", "reply", "reply"]
     with pytest.raises(UsageError, match="this Echo has no pre_reply hook 'note'"):
         one.remove_instance_hook("pre_reply", "note")
-
-
-async def test_instance_hooks_are_cleared_by_type_or_all() -> None:
-    """HOK-17"""
-    agent = Echo()
     for hook_type in ("pre_reply", "post_reply"):
-        agent.register_instance_hook(hook_type, "one", noting(hook_type))
-        agent.register_instance_hook(hook_type, "two", noting(hook_type))
-    agent.clear_instance_hooks("pre_reply")
-    await agent(HELLO)
-    assert agent.log == ["reply", "post_reply", "post_reply"]
-    agent.clear_instance_hooks()
-    await agent(HELLO)
-    assert agent.log[3:] == ["reply"]
+        one.register_instance_hook(hook_type, "one", noting(hook_type))
+        one.register_instance_hook(hook_type, "two", noting(hook_type))
+    one.clear_instance_hooks("pre_reply")
+    await one(HELLO)
+    assert one.log[2:] == ["reply", "post_reply", "post_reply"]
+    one.clear_instance_hooks()
+    await one(HELLO)
+    assert one.log[5:] == ["reply"]
 
 
 async def test_class_hooks_are_those_of_a_class_and_its_subclasses() -> None:
@@ -252,50 +239,25 @@ async def test_class_hooks_are_those_of_a_class_and_its_subclasses() -> None:
     assert lower.log == ["reply"]
 
 
-# -- hooks that misbehave ----------------------------------------------------------------------------------------------
+async def use(agent: Echo, function: str) -> None:
+    await getattr(agent, function)(HELLO)
 
 
-async def call_reply(agent: Echo) -> None:
-    await agent.reply(HELLO)
-
-
-async def call_agent(agent: Echo) -> None:
-    await agent(HELLO)
-
-
-async def call_print(agent: Echo) -> None:
-    await agent.print(HELLO)
-
-
-async def call_observe(agent: Echo) -> None:
-    await agent.observe(HELLO)
-
-
-@pytest.mark.parametrize("when", ["pre", "post"])
-@pytest.mark.parametrize(
-    ("point", "from_hook", "outside"),
-    [
-        ("reply", call_reply, call_reply),
-        ("reply", call_agent, call_reply),
-        ("print", call_print, call_print),
-        ("observe", call_observe, call_observe),
-    ],
-)
-async def test_a_hook_that_calls_its_own_function_is_an_error(
-    when: str, point: str, from_hook: Any, outside: Any
-) -> None:
+async def test_a_hook_that_calls_its_own_function_is_an_error() -> None:
     """HOK-18, AMB-36: also through a chain of awaits and tasks; afterwards all is as before."""
     agent = Echo()
+    for when in ("pre", "post"):
+        for point, from_hook in (("reply", "reply"), ("reply", "__call__"), ("print", "print"), ("observe", "observe")):
 
-    async def hook(self: Echo, *_: Any) -> None:
-        await asyncio.create_task(from_hook(self))
+            async def hook(self: Echo, *_: Any, again: str = from_hook) -> None:
+                await asyncio.create_task(use(self, again))
 
-    agent.register_instance_hook(f"{when}_{point}", "loop", hook)
-    with pytest.raises(UsageError, match=f"hook 'loop' \\({when}_{point} of Echo\\) calls {point}") as error:
-        await ends_in(1, outside(agent))
-    assert error.value.code == "hook_recursion"
-    agent.clear_instance_hooks()
-    await outside(agent)
+            agent.register_instance_hook(f"{when}_{point}", "loop", hook)
+            with pytest.raises(UsageError, match=f"hook 'loop' \\({when}_{point} of Echo\\) calls {point}") as error:
+                await ends_in(1, use(agent, point))
+            assert error.value.code == "hook_recursion"
+            agent.clear_instance_hooks()
+            await use(agent, point)
 
 
 async def test_a_hook_of_reasoning_or_acting_that_calls_it_is_an_error() -> None:
@@ -318,22 +280,13 @@ async def test_a_hook_of_reasoning_or_acting_that_calls_it_is_an_error() -> None
     assert (await agent(HELLO)).get_text_content() == "Rain."
 
 
-async def test_a_hook_may_call_other_functions_of_its_agent() -> None:
-    agent = Echo()
-
-    async def hook(self: Echo, kwargs: dict[str, Any]) -> None:
-        await self.observe(kwargs["msg"])
-        await self.print(kwargs["msg"])
-
-    agent.register_instance_hook("pre_reply", "observe", hook)
-    agent.register_instance_hook("pre_observe", "note", noting("pre observe"))
-    await agent(HELLO)
-    assert agent.log == ["pre observe", "observe", "reply"]
-
-
-async def test_a_task_that_a_hook_left_behind_may_call_the_function_later() -> None:
+async def test_a_hook_may_call_other_functions_of_its_agent_and_a_task_that_it_left_behind_its_own() -> None:
     agent = Echo()
     later: list[asyncio.Task[None]] = []
+
+    async def others(self: Echo, kwargs: dict[str, Any]) -> None:
+        await self.observe(kwargs["msg"])
+        await self.print(kwargs["msg"])
 
     async def call_later(self: Echo, kwargs: dict[str, Any]) -> None:
         async def wait_and_observe() -> None:
@@ -343,10 +296,13 @@ async def test_a_task_that_a_hook_left_behind_may_call_the_function_later() -> N
         if not later:
             later.append(asyncio.create_task(wait_and_observe()))
 
+    agent.register_instance_hook("pre_reply", "others", others)
+    agent.register_instance_hook("pre_observe", "note", noting("pre observe"))
     agent.register_instance_hook("pre_observe", "later", call_later)
-    await agent.observe(HELLO)
+    await agent(HELLO)
+    assert agent.log == ["pre observe", "observe", "reply"]
     await later[0]
-    assert agent.log == ["observe", "observe"]
+    assert agent.log[3:] == ["pre observe", "observe"]
 
 
 @pytest.mark.parametrize("swallows", [False, True])
@@ -412,25 +368,25 @@ async def test_a_hook_that_raises_is_an_error_with_its_name() -> None:
         agent.clear_instance_hooks()
 
 
-@pytest.mark.parametrize(
-    ("hook_type", "returned", "match"),
-    [
-        ("pre_reply", "text", "a dict of arguments or None, not str"),
-        ("pre_reply", {"msg": HELLO, "mood": 1}, "it takes no mood"),
-        ("pre_reply", {"times": 2}, "msg is missing"),
-        ("pre_reply", {"msg": "text"}, "msg as Msg, not str"),
-        ("pre_reply", {"msg": HELLO, "times": "two"}, "times as int, not str"),
-        ("post_reply", "text", "return Msg or None, not str"),
-        ("post_reply", {"msg": HELLO}, "return Msg or None, not dict"),
-        ("post_observe", HELLO, "return None, not Msg"),
-    ],
-)
-async def test_a_hook_that_changes_a_type_is_an_error_with_its_name(hook_type: str, returned: Any, match: str) -> None:
-    agent = Echo()
-    agent.register_instance_hook(hook_type, "bad", lambda *_: returned)
-    with pytest.raises(UsageError, match=f"hook 'bad' .*{match}") as error:
-        await (agent(HELLO) if "reply" in hook_type else agent.observe(HELLO))
-    assert error.value.code == "bad_hook_return"
+BAD_RETURNS: list[tuple[str, Any, str]] = [
+    ("pre_reply", "text", "a dict of arguments or None, not str"),
+    ("pre_reply", {"msg": HELLO, "mood": 1}, "it takes no mood"),
+    ("pre_reply", {"times": 2}, "msg is missing"),
+    ("pre_reply", {"msg": "text"}, "msg as Msg, not str"),
+    ("pre_reply", {"msg": HELLO, "times": "two"}, "times as int, not str"),
+    ("post_reply", "text", "return Msg or None, not str"),
+    ("post_reply", {"msg": HELLO}, "return Msg or None, not dict"),
+    ("post_observe", HELLO, "return None, not Msg"),
+]
+
+
+async def test_a_hook_that_changes_a_type_is_an_error_with_its_name() -> None:
+    for hook_type, returned, match in BAD_RETURNS:
+        agent = Echo()
+        agent.register_instance_hook(hook_type, "bad", lambda *_, returned=returned: returned)
+        with pytest.raises(UsageError, match=f"hook 'bad' .*{match}") as error:
+            await (agent(HELLO) if "reply" in hook_type else agent.observe(HELLO))
+        assert error.value.code == "bad_hook_return"
 
 
 async def test_a_hook_may_make_one_message_of_several_or_several_of_one() -> None:

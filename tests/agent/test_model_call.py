@@ -2,8 +2,6 @@
 
 from typing import Any
 
-import pytest
-
 from realtime.agent.model_call import BlockIds, ModelCall, ToolResult
 from realtime.event import reply as r
 from realtime.message import (
@@ -56,31 +54,28 @@ def test_a_block_ends_when_the_next_one_begins() -> None:
     assert types_of(model_call.grow([text("One."), call("x")], None)) == ["TEXT_BLOCK_END"]
 
 
-def test_an_unfinished_call_is_told_only_when_it_is_whole() -> None:
-    message, events = told([call("x")], [call("x", city="Oslo")])
+def test_an_unfinished_call_is_told_only_when_it_is_whole_and_bytes_grow() -> None:
+    _, events = told([call("x")], [call("x", city="Oslo")])
     assert [event.delta for event in events if isinstance(event, r.ToolCallDeltaEvent)] == ['{"city": "Oslo"}']
-    assert shape(message.content) == ['tool_call: x({"city": "Oslo"})']
-
-
-def test_bytes_grow_too() -> None:
     message, events = told([data(b"ab")], [data(b"abcd")])
     assert [event.data for event in events if isinstance(event, r.DataBlockDeltaEvent)] == [b"ab", b"cd"]
     assert message.content == [data(b"abcd")] or shape(message.content) == ["data: audio/pcm"]
+    ids, blocks = BlockIds(), [text("", "a"), text("", "a"), text("", "a_2"), call("x", "a")]
+    assert [ids.claim(block).id for block in blocks] == ["a", "a_2", "a_2_2", "a"], "unique within a type"
 
 
-def test_empty_text_is_no_block() -> None:
-    message, _ = told([text("")], [text(""), call("x")])
-    assert shape(message.content) == ["tool_call: x({})"]
-
-
-def test_a_thought_without_words_is_kept() -> None:
-    message, _ = told([ThinkingBlock(thinking="", id="k")])
-    assert shape(message.content) == ["thinking: "]
-
-
-def test_text_that_goes_on_behind_a_call_is_another_block() -> None:
-    message, _ = told([text("One.")], [text("One."), call("x")], [text("One. Two."), call("x")])
-    assert shape(message.content) == ["text: One.", "text:  Two.", "tool_call: x({})"]
+def test_the_message_is_what_was_told_of_its_blocks() -> None:
+    rows: dict[str, tuple[list[list[ChatBlock]], list[str]]] = {
+        "a call that grows": ([[call("x")], [call("x", city="Oslo")]], ['tool_call: x({"city": "Oslo"})']),
+        "empty text is no block": ([[text("")], [text(""), call("x")]], ["tool_call: x({})"]),
+        "a thought without words": ([[ThinkingBlock(thinking="", id="k")]], ["thinking: "]),
+        "text that goes on behind a call is another block": (
+            [[text("One.")], [text("One."), call("x")], [text("One. Two."), call("x")]],
+            ["text: One.", "text:  Two.", "tool_call: x({})"],
+        ),
+    }
+    got = {name: shape(told(*responses)[0].content) for name, (responses, _) in rows.items()}
+    assert got == {name: expected for name, (_, expected) in rows.items()}
 
 
 def test_text_that_a_model_takes_back_is_corrected() -> None:
@@ -109,15 +104,6 @@ def test_a_call_that_is_cut_off_ends_what_is_open() -> None:
     assert message.usage.input_tokens == 7
 
 
-def test_ids_are_unique_within_a_type() -> None:
-    ids = BlockIds()
-    blocks = [text("", "a"), text("", "a"), text("", "a_2"), call("x", "a")]
-    assert [ids.claim(block).id for block in blocks] == ["a", "a_2", "a_2_2", "a"]
-
-
-# -- results -----------------------------------------------------------------------------------------------------------
-
-
 def result_of(*responses: list[Any], note: str = "") -> Any:
     model_call, result = ModelCall("r", BlockIds()), ToolResult("r", call("x"))
     model_call.grow([call("x")], None)
@@ -128,27 +114,18 @@ def result_of(*responses: list[Any], note: str = "") -> Any:
     return Msg.from_events([*events, END]).get_content_blocks("tool_result")[0]
 
 
-@pytest.mark.parametrize(
-    ("responses", "output"),
-    [
-        ([], ""),
-        ([[text("a")], [text("ab")]], "ab"),
-        ([[text("a"), text("b")]], "ab"),
-        ([[text("Working. ")], [text("Done.")]], "Working. Done."),
-    ],
-)
-def test_the_text_of_a_tool_grows(responses: list[Any], output: str) -> None:
-    assert result_of(*responses).output == output
-
-
-def test_the_data_of_a_tool_grows() -> None:
+def test_the_text_of_a_tool_grows_and_a_note_is_added_to_it() -> None:
+    for responses, note, output in (
+        ([], "", ""),
+        ([[text("a")], [text("ab")]], "", "ab"),
+        ([[text("a"), text("b")]], "", "ab"),
+        ([[text("Working. ")], [text("Done.")]], "", "Working. Done."),
+        ([], "Stopped.", "Stopped."),
+        ([[text("a")]], "Stopped.", "a\nStopped."),
+    ):
+        assert result_of(*responses, note=note).output == output
     reference = DataBlock(source=URLSource(url="https://example.com/a", media_type="image/png"), id="u")
-    responses = [[text("a"), data(b"x")], [text("a"), data(b"xy"), reference], [text("a"), data(b"xy"), reference]]
-    output = result_of(*responses).output
-    assert [(block.type, getattr(block, "id", "")) for block in output][1:] == [("data", "d"), ("data", "u")]
-    assert output[1].source.data == b"xy"
-
-
-def test_a_note_is_added_to_what_there_is() -> None:
-    assert result_of(note="Stopped.").output == "Stopped."
-    assert result_of([text("a")], note="Stopped.").output == "a\nStopped."
+    whole = [text("a"), data(b"xy"), reference]
+    blocks = result_of([text("a"), data(b"x")], whole, whole).output
+    assert [(block.type, getattr(block, "id", "")) for block in blocks][1:] == [("data", "d"), ("data", "u")]
+    assert blocks[1].source.data == b"xy"

@@ -25,7 +25,9 @@ from realtime.room import ChatRoom
 from realtime.runtime import Runtime
 from realtime.state.conversation import Conversation
 from realtime.state.log import Log
+from realtime.tool import Toolkit
 from tests.agent.fakes import PROFILE, WORDS, FakeConnection, FakeModel, ListSink, alone, call, listener_into
+from tests.agent.test_tools import TOOLS, ask_tools
 
 pytestmark = pytest.mark.virtual_time
 
@@ -43,18 +45,30 @@ def asked(link: FakeConnection) -> list[tuple[str, str]]:
 
 
 def answers(link: FakeConnection, ms: int = 1_000, text: str = WORDS) -> None:
-    """The model answers every request with this many ms of speech."""
-    link.answer = lambda message: said(link.reply(ms, text))
+    """The model answers every request with this many ms of speech: these words, or those that it was given."""
+
+    def answer(message: base.ResponseCreate) -> None:
+        link.reply(ms, f"{message.say} " if message.say else text)
+
+    link.answer = answer
 
 
-def said(item_id: str) -> None:
-    assert item_id
+def n_asked(link: FakeConnection) -> int:
+    return len(link.got(base.ResponseCreate))
 
 
-# -- the greeting ------------------------------------------------------------------------------------------------------
+BACK = m.ModelReconnectingEvent(attempt=1, retry_after_ms=0, reason="lost"), m.ModelReconnectedEvent(gap_ms=100)
 
 
 async def test_a_call_begins_with_the_greeting_by_instructions_that_keep_the_agents_own() -> None:
+    """With a server or without; a model that is back greets no second time, and without a greeting none does."""
+    async with alone(greeting=GREETING) as without_server:
+        assert asked(without_server.link) == [(f"Be nice.\n\n{GREETING}", "")]
+    async with call(greeting=GREETING, config=SessionConfig(instructions="Be brief.")) as of_the_client:
+        assert asked(of_the_client.link) == [(f"Be brief.\n\n{GREETING}", "")]
+    async with call() as silent:
+        await asyncio.sleep(30)
+        assert asked(silent.link) == []
     async with call(greeting=GREETING) as made:
         assert asked(made.link) == [(f"Be nice.\n\n{GREETING}", "")]
         made.link.reply(500, "Good morning! ")
@@ -62,45 +76,15 @@ async def test_a_call_begins_with_the_greeting_by_instructions_that_keep_the_age
         assert made.transcript() == [("assistant", "Good morning!")]
         (created,) = made.of(s.AgentResponseCreatedEvent)
         assert str((created.metadata or {})["initiative"]).startswith("greeting_")
-
-
-async def test_an_agent_without_a_server_greets_too() -> None:
-    async with alone(greeting=GREETING) as made:
-        assert asked(made.link) == [(f"Be nice.\n\n{GREETING}", "")]
-
-
-async def test_the_instructions_of_the_client_are_kept_in_the_greeting() -> None:
-    async with call(greeting=GREETING, config=SessionConfig(instructions="Be brief.")) as made:
-        assert asked(made.link) == [(f"Be brief.\n\n{GREETING}", "")]
-
-
-async def test_without_a_greeting_nothing_is_said_unasked() -> None:
-    async with call() as made:
-        await asyncio.sleep(30)
-        assert made.link.got(base.ResponseCreate) == []
-
-
-async def test_a_reconnected_model_greets_no_second_time() -> None:
-    async with call(greeting=GREETING) as made:
-        made.link.reply(500, "Good morning! ")
+        made.link.say(*BACK)
         await asyncio.sleep(1)
-        made.link.say(
-            m.ModelReconnectingEvent(attempt=1, retry_after_ms=0, reason="lost"), m.ModelReconnectedEvent(gap_ms=100)
-        )
-        await asyncio.sleep(1)
-        assert len(made.link.got(base.ResponseCreate)) == 1
+        assert n_asked(made.link) == 1
 
 
-async def test_a_greeting_that_the_link_lost_before_it_began_is_asked_for_again() -> None:
+async def test_who_speaks_at_once_is_not_greeted_over_and_a_greeting_that_was_lost_is_asked_for_again() -> None:
     async with call(greeting=GREETING) as made:
-        made.link.say(
-            m.ModelReconnectingEvent(attempt=1, retry_after_ms=0, reason="lost"), m.ModelReconnectedEvent(gap_ms=100)
-        )
+        made.link.say(*BACK)
         assert asked(made.link) == [(f"Be nice.\n\n{GREETING}", "")] * 2
-
-
-async def test_who_speaks_at_once_is_not_greeted_over() -> None:
-    async with call(greeting=GREETING) as made:
         made.link.hear_start("in_1", 0)
         made.link.reply(1_000, "Good morning! ")
         await asyncio.sleep(1)
@@ -108,9 +92,8 @@ async def test_who_speaks_at_once_is_not_greeted_over() -> None:
         assert made.link.got(base.ResponseCancel)
 
 
-async def test_a_call_that_goes_on_from_the_store_is_not_greeted() -> None:
-    loop = asyncio.get_running_loop()
-    runtime = Runtime.deterministic(loop.time)
+async def test_a_call_that_goes_on_from_the_store_or_a_conversation_is_not_greeted() -> None:
+    runtime = Runtime.deterministic(asyncio.get_running_loop().time)
     model = FakeModel()
     entered: list[RealtimeAgent] = []
 
@@ -126,6 +109,11 @@ async def test_a_call_that_goes_on_from_the_store_is_not_greeted() -> None:
     assert model.link.got(base.ResponseCreate) == []
     assert entered == []
     await session.end("test_over")
+    agent = RealtimeAgent("Friday", "", model, greeting=GREETING)
+    agent.conversation = (Item(id="i1", role="user", content=(ContentPart(type="text", text="Hello"),)),)
+    await agent.start(lambda event: None)
+    assert model.link.got(base.ResponseCreate) == []
+    await agent.stop()
 
 
 class _Follows:
@@ -158,36 +146,26 @@ def test_each_dialect_says_whether_its_clients_expect_to_be_spoken_to() -> None:
     assert listener_into(ListSink(), runtime).takes_unasked is True
 
 
-# -- say and generate_reply --------------------------------------------------------------------------------------------
-
-
 async def test_what_is_said_is_returned_once_it_was_played() -> None:
+    """A model that speaks given words gets them; another is asked to say them exactly."""
     loop = asyncio.get_running_loop()
     async with alone() as made:
         answers(made.link, 2_000, "Your taxi is here. ")
         began = loop.time()
-        spoken = await made.agent.say("Your taxi is here.")
-        assert spoken == SpokenWords("Your taxi is here.", interrupted=False)
+        assert await made.agent.say("Your taxi is here.") == SpokenWords("Your taxi is here.", interrupted=False)
         assert loop.time() - began == pytest.approx(2.1, abs=0.3)
         ((instructions, given),) = asked(made.link)
         assert given == ""
         assert instructions.endswith("\nYour taxi is here.")
         assert instructions.startswith("Say exactly the following words")
-
-
-async def test_a_model_that_speaks_given_words_gets_them() -> None:
-    async with alone(profile=GIVEN) as made:
-        answers(made.link, 1_000, "Your taxi is here. ")
-        await made.agent.say("Your taxi is here.")
-        assert asked(made.link) == [("", "Your taxi is here.")]
-
-
-async def test_a_reply_by_instructions_keeps_those_of_the_agent() -> None:
-    async with alone() as made:
         answers(made.link, 1_000, "It will rain. ")
         spoken = await made.agent.generate_reply(instructions="Tell the weather.")
         assert spoken == SpokenWords("It will rain.", interrupted=False)
-        assert asked(made.link) == [("Be nice.\n\nTell the weather.", "")]
+        assert asked(made.link)[1:] == [("Be nice.\n\nTell the weather.", "")], "those of the agent are kept"
+    async with alone(profile=GIVEN) as knows_words:
+        answers(knows_words.link)
+        await knows_words.agent.say("Your taxi is here.")
+        assert asked(knows_words.link) == [("", "Your taxi is here.")]
 
 
 async def test_it_waits_for_the_end_of_what_is_being_said() -> None:
@@ -203,58 +181,48 @@ async def test_it_waits_for_the_end_of_what_is_being_said() -> None:
 
 
 async def test_it_waits_for_the_user_and_for_the_response_to_what_they_say() -> None:
-    async with call(config=PUSH_TO_TALK) as made:
-        made.hear(500)
-        made.receive(c.ClientAudioCommitEvent())
-        saying = asyncio.create_task(made.agent.saying.say("One more thing."))
-        await asyncio.sleep(5)
-        assert len(made.link.got(base.ResponseCreate)) == 1, "the response to the turn is awaited"
-        made.link.reply(1_000)
-        answers(made.link, 500, "One more thing. ")
-        await saying
-        assert len(made.link.got(base.ResponseCreate)) == 2
-
-
-async def test_it_is_never_said_over_the_user() -> None:
     async with call() as made:
-        answers(made.link)
         made.link.hear_start("in_1", 0)
         saying = asyncio.create_task(made.agent.saying.say("One more thing."))
         await asyncio.sleep(10)
-        assert made.link.got(base.ResponseCreate) == []
-        saying.cancel()
+        assert n_asked(made.link) == 0, "it is never said over the user"
+        made.link.hear_end("in_1", 900, "Wait.")
+        await asyncio.sleep(5)
+        assert n_asked(made.link) == 0, "the response to the turn is awaited"
+        made.link.reply(1_000)
+        answers(made.link, 500, "One more thing. ")
+        await saying
+        assert n_asked(made.link) == 1
 
 
 async def test_a_turn_that_no_response_follows_holds_the_floor_for_20_s_at_most() -> None:
-    config = msgspec.structs.replace(PUSH_TO_TALK, auto_response=False)
-    async with call(config=config) as made:
+    async with call(config=SessionConfig(turn_detection="none", auto_response=False)) as made:
         answers(made.link)
         made.hear(500)
         made.receive(c.ClientAudioCommitEvent())
         saying = asyncio.create_task(made.agent.saying.say("Are you waiting for me?"))
         await asyncio.sleep(19)
-        assert made.link.got(base.ResponseCreate) == []
+        assert n_asked(made.link) == 0
         await asyncio.sleep(2)
-        assert len(made.link.got(base.ResponseCreate)) == 1
+        assert n_asked(made.link) == 1
         await saying
 
 
 async def test_two_things_are_said_one_after_the_other() -> None:
     async with alone(profile=GIVEN) as made:
-        texts: list[str] = []
-
-        def answer(message: base.ResponseCreate) -> None:
-            texts.append(message.say)
-            made.link.reply(1_000, f"{message.say} ")
-
-        made.link.answer = answer
+        answers(made.link)
         first, second = await asyncio.gather(made.agent.say("One."), made.agent.say("Two."))
-        assert texts == ["One.", "Two."]
+        assert asked(made.link) == [("", "One."), ("", "Two.")]
         assert (first.text, second.text) == ("One.", "Two.")
 
 
-async def test_an_interruption_leaves_the_words_that_were_played() -> None:
-    async with call(config=SessionConfig(turn_detection=None)) as made:
+async def test_an_interruption_leaves_the_words_that_were_played_and_none_before_it_began() -> None:
+    async with call() as made:
+        saying = asyncio.create_task(made.agent.saying.say("One more thing."))
+        await asyncio.sleep(0.1)
+        made.receive(c.ClientTextAppendEvent(text="Hello?"))
+        assert await saying == SpokenWords("", interrupted=True)
+    async with call() as made:
         answers(made.link, 10_000, WORDS)
         saying = asyncio.create_task(made.agent.saying.say(WORDS))
         await asyncio.sleep(5)
@@ -265,14 +233,6 @@ async def test_an_interruption_leaves_the_words_that_were_played() -> None:
         assert spoken.text.split()[:2] == ["one", "two"]
         assert spoken.text == made.transcript()[0][1]
         assert len(spoken.text.split()) < 10
-
-
-async def test_what_was_interrupted_before_it_began_has_no_words() -> None:
-    async with call() as made:
-        saying = asyncio.create_task(made.agent.saying.say("One more thing."))
-        await asyncio.sleep(0.1)
-        made.receive(c.ClientTextAppendEvent(text="Hello?"))
-        assert await saying == SpokenWords("", interrupted=True)
 
 
 async def test_what_the_end_of_the_call_cuts_is_returned_as_far_as_it_was_played() -> None:
@@ -293,9 +253,6 @@ async def test_a_reply_that_uses_a_tool_is_over_after_the_words_that_follow_the_
         await asyncio.sleep(0.5)
         return "yes"
 
-    from realtime.tool import Toolkit
-    from tests.agent.test_tools import ask_tools
-
     async with call(toolkit=Toolkit([rain])) as made:
 
         def answer(message: base.ResponseCreate) -> None:
@@ -309,36 +266,18 @@ async def test_a_reply_that_uses_a_tool_is_over_after_the_words_that_follow_the_
         assert spoken == SpokenWords("It rains.", interrupted=False)
 
 
-async def test_a_client_that_never_acknowledges_does_not_keep_it_waiting() -> None:
-    loop = asyncio.get_running_loop()
-    async with call(clock=AcknowledgedPlayback(24_000)) as made:
-        answers(made.link, 1_000, "Hello. ")
-        began = loop.time()
-        await made.agent.saying.say("Hello.")
-        assert loop.time() - began == pytest.approx(1.0 + NOT_REPORTED_S, abs=1.1)
-
-
-async def test_a_refusal_of_the_provider_is_raised() -> None:
+async def test_a_refusal_of_the_provider_and_a_response_that_fails_are_raised() -> None:
+    refusal = m.ModelErrorEvent(error_type="provider_error", code="rate_limit", message="too fast", retryable=True)
+    details = {"type": "failed", "reason": "server_error"}
     async with alone() as made:
-
-        def refuse(message: base.ResponseCreate) -> None:
-            made.link.say(
-                m.ModelErrorEvent(error_type="provider_error", code="rate_limit", message="too fast", retryable=True)
-            )
-
-        made.link.answer = refuse
+        made.link.answer = lambda message: made.link.say(refusal)
         with pytest.raises(ProviderError, match="too fast") as raised:
             await made.agent.say("Hello.")
         assert (raised.value.code, raised.value.retryable) == ("rate_limit", True)
 
-
-async def test_a_response_that_fails_is_raised() -> None:
-    async with alone() as made:
-
         def fail(message: base.ResponseCreate) -> None:
-            response_id = made.link.begin()
-            details = {"type": "failed", "reason": "server_error"}
-            made.link.say(m.ModelResponseDoneEvent(response_id=response_id, status="failed", status_details=details))
+            done = m.ModelResponseDoneEvent(response_id=made.link.begin(), status="failed", status_details=details)
+            made.link.say(done)
 
         made.link.answer = fail
         with pytest.raises(ProviderError) as raised:
@@ -346,15 +285,21 @@ async def test_a_response_that_fails_is_raised() -> None:
         assert raised.value.code == "server_error"
 
 
-async def test_a_model_that_never_answers_is_given_up_after_a_minute() -> None:
+async def test_a_model_that_never_answers_is_given_up_after_a_minute_and_a_client_that_never_reports_sooner() -> None:
     loop = asyncio.get_running_loop()
-    async with alone() as made:
+    async with alone() as silent:
         with pytest.raises(ProviderError, match="did not begin"):
-            await made.agent.say("Hello.")
+            await silent.agent.say("Hello.")
         assert loop.time() == pytest.approx(60, abs=0.5)
+    async with call(clock=AcknowledgedPlayback(24_000)) as made:
+        answers(made.link, 1_000, "Hello. ")
+        began = loop.time()
+        await made.agent.saying.say("Hello.")
+        assert loop.time() - began == pytest.approx(1.0 + NOT_REPORTED_S, abs=1.1)
 
 
-async def test_nothing_can_be_said_outside_a_call() -> None:
+async def test_what_cannot_be_is_refused() -> None:
+    """Words outside a call or none at all; events outside the block; a period of no time; one sentence as fillers."""
     agent = RealtimeAgent("Friday", "", FakeModel())
     with pytest.raises(UsageError, match="in no call"):
         await agent.say("Hello.")
@@ -363,9 +308,18 @@ async def test_nothing_can_be_said_outside_a_call() -> None:
     await agent.start(lambda event: None)
     with pytest.raises(UsageError, match="no words"):
         await agent.say("  ")
+    with pytest.raises(UsageError, match="async with agent"):
+        aiter(agent)
     await agent.stop()
     with pytest.raises(UsageError, match="in no running call"):
         await agent.say("Hello.")
+    with pytest.raises(UsageError, match="above 0"):
+        RealtimeAgent("Friday", "", FakeModel(), idle_prompt_s=0)
+    with pytest.raises(TypeError, match="list of sentences"):
+        RealtimeAgent("Friday", "", FakeModel(), fillers="One moment.")
+    with pytest.raises(ProviderError, match="no key"):
+        async with RealtimeAgent("Friday", "", FakeModel(refuses=ProviderError("no key", code="no_key"))):
+            raise AssertionError("the block must not run")
 
 
 async def test_in_a_room_the_floor_decides_who_speaks() -> None:
@@ -383,20 +337,26 @@ async def test_in_a_room_the_floor_decides_who_speaks() -> None:
     await room.stop()
 
 
-# -- the program is called ---------------------------------------------------------------------------------------------
-
-
 async def test_on_enter_may_speak_and_the_call_goes_on_meanwhile() -> None:
+    """Of an agent that overrides it."""
     said: list[SpokenWords] = []
 
-    async def enter(agent: RealtimeAgent) -> None:
-        said.append(await agent.say("Welcome."))
+    class Clerk(RealtimeAgent):
+        async def on_enter(self) -> None:
+            said.append(await self.say("Welcome."))
 
-    async with call(profile=GIVEN, on_enter=enter) as made:
-        answers(made.link, 1_000, "Welcome. ")
-        await asyncio.sleep(2)
-        assert said == [SpokenWords("Welcome.", interrupted=False)]
-        assert made.transcript() == [("assistant", "Welcome.")]
+        async def on_turn(self, msg: Msg) -> None:
+            said.append(SpokenWords(msg.get_text_content() or "", interrupted=False))
+
+    model = FakeModel(GIVEN)
+    agent = Clerk("Clerk", "", model)
+    await agent.start(lambda event: answers(model.link))
+    await asyncio.sleep(2)
+    await agent.handle_input(c.ClientTextAppendEvent(text="Hello"))
+    await asyncio.sleep(0.1)
+    assert [spoken.text for spoken in said] == ["Welcome.", "Hello"]
+    assert agent.conversation[0].text == "Welcome."
+    await agent.stop()
 
 
 async def test_each_finished_turn_is_told_with_its_words() -> None:
@@ -416,24 +376,6 @@ async def test_each_finished_turn_is_told_with_its_words() -> None:
             ("user", "Ann", "Where is my order?"),
             ("user", "Ann", "Number 42."),
         ]
-
-
-async def test_an_agent_may_override_both() -> None:
-    happened: list[str] = []
-
-    class Clerk(RealtimeAgent):
-        async def on_enter(self) -> None:
-            happened.append("enter")
-
-        async def on_turn(self, msg: Msg) -> None:
-            happened.append(msg.get_text_content() or "")
-
-    agent = Clerk("Clerk", "", FakeModel())
-    await agent.start(lambda event: None)
-    await agent.handle_input(c.ClientTextAppendEvent(text="Hello"))
-    await asyncio.sleep(0.1)
-    assert happened == ["enter", "Hello"]
-    await agent.stop()
 
 
 async def test_what_a_callback_raises_is_told_and_ends_nothing() -> None:
@@ -484,13 +426,15 @@ async def test_a_callback_may_end_the_call(own: bool) -> None:
     assert seen[-1].reason == "stopped"
 
 
-# -- `async with` and `async for` --------------------------------------------------------------------------------------
-
-
-async def test_an_agent_starts_and_stops_with_its_block_and_gives_its_events() -> None:
+async def test_an_agent_starts_and_stops_with_its_block_and_gives_its_events_until_the_call_ends() -> None:
     model = FakeModel(GIVEN)
     agent = RealtimeAgent("Friday", "", model)
     kinds: list[str] = []
+
+    async def read_on() -> None:
+        async for event in agent:
+            kinds.append(event.type)
+
     async with agent:
         answers(model.link, 500, "Hello. ")
         await agent.say("Hello.")
@@ -498,134 +442,76 @@ async def test_an_agent_starts_and_stops_with_its_block_and_gives_its_events() -
             kinds.append(event.type)
             if event.type == "agent_response_done":
                 break
-        await agent.stop()
-        kinds += [event.type async for event in agent]
+        reading = asyncio.create_task(read_on())
+        await asyncio.sleep(1)
+        model.link.gone("provider_closed")
+        await reading
     assert kinds[0] == "agent_ready"
     assert kinds.count("agent_response_done") == 1
     assert kinds[-1] == "agent_ended"
     assert model.link.closed
 
 
-async def test_the_events_end_with_the_call() -> None:
-    model = FakeModel()
-    async with RealtimeAgent("Friday", "", model) as agent:
-        reading = asyncio.create_task(anext_all(agent))
-        await asyncio.sleep(1)
-        model.link.gone("provider_closed")
-        assert (await reading)[-1] == "agent_ended"
-
-
-async def anext_all(agent: RealtimeAgent) -> list[str]:
-    return [event.type async for event in agent]
-
-
-async def test_only_the_block_gives_events_to_iterate_over() -> None:
-    agent = RealtimeAgent("Friday", "", FakeModel())
-    await agent.start(lambda event: None)
-    with pytest.raises(UsageError, match="async with agent"):
-        aiter(agent)
-    await agent.stop()
-
-
-async def test_a_model_that_cannot_be_had_raises_at_the_block() -> None:
-    agent = RealtimeAgent("Friday", "", FakeModel(refuses=ProviderError("no key", code="no_key")))
-    with pytest.raises(ProviderError, match="no key"):
-        async with agent:
-            raise AssertionError("the block must not run")
-
-
-# -- a user who says nothing -------------------------------------------------------------------------------------------
-
-
-async def test_a_silent_user_is_asked_then_left_with_an_honest_reason() -> None:
-    async with call(profile=GIVEN, idle_prompt_s=10) as made:
-        made.link.answer = lambda message: said(made.link.reply(1_000, f"{message.say} "))
-        await asyncio.sleep(9.9)
-        assert made.link.got(base.ResponseCreate) == []
+@pytest.mark.parametrize("given", [True, False])
+async def test_a_silent_user_is_asked_then_left_with_an_honest_reason(given: bool) -> None:
+    """A model without given words is asked to ask. A camera is no sign of a user."""
+    sees = frozenset({"text", "audio", "image"})
+    profile = msgspec.structs.replace(PROFILE, says_given_words=given, input_modalities=sees)
+    async with call(profile=profile, idle_prompt_s=10) as made:
+        answers(made.link, 1_000, "Hello? ")
+        await asyncio.sleep(5)
+        made.receive(c.ClientImageAppendEvent(image=b"\xff\xd8", format=ImageFormat(type="image/jpeg")))
+        await asyncio.sleep(4.9)
+        assert asked(made.link) == []
         await asyncio.sleep(0.2)
-        assert asked(made.link) == [("", "Are you still there?")]
+        ((instructions, words),) = asked(made.link)
+        if given:
+            assert words == "Are you still there?"
+        else:
+            assert ("whether they are still there" in instructions, words) == (True, "")
         await asyncio.sleep(9)
-        assert len(made.link.got(base.ResponseCreate)) == 1
+        assert n_asked(made.link) == 1
         await asyncio.sleep(3)
-        assert asked(made.link)[1:] == [("", "I cannot hear you any more, so I end the call. Goodbye.")]
+        if given:
+            assert asked(made.link)[1:] == [("", "I cannot hear you any more, so I end the call. Goodbye.")]
         await made.session.ended.wait()
         assert made.session.end_reason == "idle"
         assert [event.reason for event in made.of(s.AgentEndedEvent)] == ["idle"]
         assert [event.reason for event in made.of(s.ServerGoodbyeEvent)] == ["idle"]
 
 
-async def test_a_model_without_given_words_is_asked_to_ask() -> None:
+async def test_who_answers_the_question_or_interrupts_the_farewell_stays() -> None:
     async with call(idle_prompt_s=10) as made:
-        answers(made.link)
-        await asyncio.sleep(10.1)
-        ((instructions, given),) = asked(made.link)
-        assert "whether they are still there" in instructions
-        assert given == ""
-
-
-async def test_who_answers_the_question_stays() -> None:
-    async with call(idle_prompt_s=10) as made:
-        answers(made.link)
+        answers(made.link, 3_000)
         await asyncio.sleep(15)
         made.link.hear_start("in_1", 3_000)
         made.link.hear_end("in_1", 3_900, "Yes, one moment.")
         made.link.reply(500)
         await asyncio.sleep(9)
         assert made.session.end_reason is None
-        assert len(made.link.got(base.ResponseCreate)) == 1
+        assert n_asked(made.link) == 1
         await asyncio.sleep(4)
-        assert len(made.link.got(base.ResponseCreate)) == 2, "asked anew after a further silence"
-
-
-async def test_who_interrupts_the_farewell_stays() -> None:
-    async with call(idle_prompt_s=5) as made:
-        answers(made.link, 3_000)
-        await asyncio.sleep(14.5)
-        assert len(made.link.got(base.ResponseCreate)) == 2
+        assert n_asked(made.link) == 2, "asked anew after a further silence"
+        await asyncio.sleep(11)
+        assert n_asked(made.link) == 3, "the farewell"
         made.receive(c.ClientTextAppendEvent(text="Wait!"))
         await asyncio.sleep(2)
         assert made.session.end_reason is None
 
 
-async def test_a_camera_is_no_sign_of_a_user() -> None:
-    profile = msgspec.structs.replace(PROFILE, input_modalities=frozenset({"text", "audio", "image"}))
-    async with call(profile=profile, idle_prompt_s=5) as made:
-        answers(made.link)
-        for _ in range(6):
-            made.receive(c.ClientImageAppendEvent(image=b"\xff\xd8", format=ImageFormat(type="image/jpeg")))
-            await asyncio.sleep(1)
-        assert len(made.link.got(base.ResponseCreate)) == 1
-
-
-async def test_a_tool_that_runs_is_no_silence() -> None:
-    from tests.agent.test_tools import TOOLS, ask_tools
-
+async def test_a_tool_that_runs_is_no_silence_and_a_client_that_is_away_is_not_asked() -> None:
     async with call(toolkit=TOOLS, idle_prompt_s=5) as made:
         ask_tools(made, ("call_1", "endless", "{}"))
         await asyncio.sleep(20)
         assert made.link.got(base.ResponseCreate) == []
-
-
-async def test_a_client_that_is_away_is_not_asked() -> None:
     async with call(idle_prompt_s=5) as made:
         answers(made.link)
         made.agent.set_away(True)
         await asyncio.sleep(20)
-        assert made.link.got(base.ResponseCreate) == []
+        assert n_asked(made.link) == 0
         made.agent.set_away(False)
-        await asyncio.sleep(6)
-        assert len(made.link.got(base.ResponseCreate)) == 1
-
-
-def test_a_period_of_no_time_is_refused() -> None:
-    with pytest.raises(UsageError, match="above 0"):
-        RealtimeAgent("Friday", "", FakeModel(), idle_prompt_s=0)
-
-
-def test_a_single_sentence_as_fillers_is_refused() -> None:
-    wrong: Any = "One moment."
-    with pytest.raises(TypeError, match="list of sentences"):
-        RealtimeAgent("Friday", "", FakeModel(), fillers=wrong)
+        await asyncio.sleep(5.1)
+        assert n_asked(made.link) == 1, "the call may end while the question is asked"
 
 
 async def test_a_cut_takes_no_longer_than_clients_have_to_report() -> None:
@@ -639,13 +525,3 @@ async def test_a_cut_takes_no_longer_than_clients_have_to_report() -> None:
         before = loop.time()
         await saying
         assert loop.time() - before <= CUT_S + 0.1
-
-
-async def test_a_conversation_that_was_restored_is_not_greeted() -> None:
-    before = (Item(id="i1", role="user", content=(ContentPart(type="text", text="Hello"),)),)
-    model = FakeModel()
-    agent = RealtimeAgent("Friday", "", model, greeting=GREETING)
-    agent.conversation = before
-    await agent.start(lambda event: None)
-    assert model.link.got(base.ResponseCreate) == []
-    await agent.stop()

@@ -82,17 +82,17 @@ async def test_an_invalid_object_is_asked_for_again(bad: ToolCallBlock, complain
     assert complaint in str(requests_of(agent)[1].messages[-1]["content"])
 
 
-async def test_a_model_that_forgets_the_object_is_reminded() -> None:
+async def test_a_model_that_forgets_the_object_is_reminded_and_asking_again_has_an_end() -> None:
+    """REA-31: after the last round there is no object. Readers of the stream get what there is."""
     agent = react(say("A physicist."), [give(**EINSTEIN)], say("As I said."))
-    answer = await agent(ASKED, structured_model=PersonInfo)
-    assert answer.structured_output == EINSTEIN
+    events = await stream(agent, ASKED, structured_model=PersonInfo)
+    custom = [event for event in events if isinstance(event, r.CustomEvent)]
+    assert [(event.name, event.value) for event in custom] == [("structured_output", EINSTEIN)]
+    assert types_of(events)[-1] == "REPLY_END"
+    assert (await remembered(agent))[-1].structured_output == EINSTEIN
     second = requests_of(agent)[1]
     assert "generate_response" in second.texts[-1]
     assert second.options["tool_choice"] == "required"
-
-
-async def test_asking_again_has_an_end() -> None:
-    """REA-31: after the last round there is no object."""
     agent = react([give(name="Albert")], max_iters=3)
     answer = await agent(ASKED, structured_model=PersonInfo)
     assert len(requests_of(agent)) == 4
@@ -100,28 +100,19 @@ async def test_asking_again_has_an_end() -> None:
     assert answer.finished_reason == "exceed_max_iters"
 
 
-async def test_tools_may_run_before_the_object_is_given() -> None:
+async def test_the_tool_for_the_object_is_there_beside_others_only_when_one_is_asked_for() -> None:
     agent = react([call("get_weather", city="Bern")], [give(**EINSTEIN)], say("Rainy."), toolkit=weather())
     answer = await agent(ASKED, structured_model=PersonInfo)
     assert answer.structured_output == EINSTEIN
     assert requests_of(agent)[0].tools == ["get_weather", "generate_response"]
-
-
-async def test_the_tool_for_the_object_is_there_only_when_one_is_asked_for() -> None:
-    agent = react([TextBlock(text="There."), give(**EINSTEIN)], say("Hi."), toolkit=weather())
-    await agent(ASKED, structured_model=PersonInfo)
     await agent(HELLO)
     assert agent.finish_function_name == "generate_response"
-    assert requests_of(agent)[1].tools == ["get_weather"]
+    assert requests_of(agent)[-1].tools == ["get_weather"]
     assert agent.finish_function_name not in agent.toolkit.tools
-
-
-async def test_readers_of_the_stream_get_the_object() -> None:
-    agent = react([TextBlock(text="There."), give(**EINSTEIN)])
-    events = await stream(agent, ASKED, structured_model=PersonInfo)
-    custom = [event for event in events if isinstance(event, r.CustomEvent)]
-    assert [(event.name, event.value) for event in custom] == [("structured_output", EINSTEIN)]
-    assert types_of(events)[-1] == "REPLY_END"
+    unasked = await react([give(**EINSTEIN)], say("Sorry."))(ASKED)
+    assert shape(unasked.content)[1].startswith("tool_result: error There is no tool named 'generate_response'")
+    with pytest.raises(UsageError, match="structured_model is a class of pydantic, not <class 'int'>"):
+        await agent(ASKED, structured_model=int)
 
 
 async def test_an_interrupted_reply_has_no_object_but_a_result_for_its_call() -> None:
@@ -145,14 +136,3 @@ async def test_a_subclass_may_take_the_object_in_its_own_way() -> None:
     assert answer.metadata["name"] == "ALBERT EINSTEIN"
     with pytest.raises(UsageError, match="gives no reply now"):
         agent.generate_response(name="x")
-
-
-async def test_only_a_class_of_pydantic_can_be_asked_for() -> None:
-    with pytest.raises(UsageError, match="structured_model is a class of pydantic, not <class 'int'>"):
-        await react(say("-"))(ASKED, structured_model=int)
-
-
-async def test_a_call_of_the_tool_without_a_request_is_a_tool_that_is_not_there() -> None:
-    agent = react([give(**EINSTEIN)], say("Sorry."))
-    answer = await agent(ASKED)
-    assert shape(answer.content)[1].startswith("tool_result: error There is no tool named 'generate_response'")

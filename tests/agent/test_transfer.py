@@ -44,12 +44,13 @@ TO_BEN = ("call_1", "transfer_to_ben", "{}")
 
 
 def pay(amount: int) -> str:
-    """Pay.
-
-    Args:
-        amount: How much.
-    """
+    """Pay."""
     return f"paid {amount}"
+
+
+def named(name: str, model: base.RealtimeModel | None = None, **options: Any) -> RealtimeAgent:
+    """An agent without a prompt."""
+    return RealtimeAgent(name, "", model or FakeModel(), **options)
 
 
 @dataclass
@@ -67,7 +68,7 @@ class Desk:
     def hand_over(self, farewell: str = "I hand you over to Ben. ") -> None:
         """The user asks for Ben; Friday calls the tool and says one sentence."""
         self.call.receive(c.ClientTextAppendEvent(text="My invoice is wrong."))
-        self.call.link.answer = lambda message: said(self.call.link.reply(1_000, farewell))
+        self.call.link.answer = lambda message: self.call.link.reply(1_000, farewell)
         ask_tools(self.call, TO_BEN)
 
     def changes(self) -> list[tuple[str, str]]:
@@ -77,10 +78,6 @@ class Desk:
             for event in self.call.of(s.ServerCustomEvent)
             if event.name == "agent_changed"
         ]
-
-
-def said(item_id: str) -> None:
-    assert item_id
 
 
 def asked(link: FakeConnection) -> list[str]:
@@ -105,9 +102,6 @@ async def until(done: Callable[[], bool], within_s: float = 30.0) -> None:
             return
         await asyncio.sleep(0.05)
     raise AssertionError("it did not happen")
-
-
-# -- by the model ------------------------------------------------------------------------------------------------------
 
 
 async def test_the_model_hands_over_after_its_last_sentence_was_played() -> None:
@@ -155,21 +149,17 @@ async def test_the_model_hands_over_after_its_last_sentence_was_played() -> None
     assert [event.agent_name for event in one.of(s.AgentEndedEvent)] == ["Ben"]
 
 
-async def test_the_new_agent_greets_no_second_time() -> None:
+async def test_the_new_agent_greets_no_second_time_unless_the_program_says_so() -> None:
     async with desk(greeting="Greet the caller.", made={"greeting": "Say hello."}) as made:
         made.call.link.reply(500, "Hello! ")
         await asyncio.sleep(1)
         made.hand_over()
         await until(lambda: bool(made.changes()))
         assert not any("Greet the caller." in one for one in asked(made.ben_link))
-
-
-async def test_it_greets_where_the_program_says_so() -> None:
     async with alone(transfers=[]) as one:
         ben_model = FakeModel()
-        ben = RealtimeAgent("Ben", "You are Ben.", ben_model, greeting="Greet the caller.")
-        await one.agent.transfer_to(ben, greets=True)
-        assert asked(ben_model.link) == ["You are Ben.\n\nGreet the caller."]
+        await one.agent.transfer_to(named("Ben", ben_model, greeting="Greet the caller."), greets=True)
+        assert asked(ben_model.link) == ["Greet the caller."]
 
 
 async def test_the_user_is_answered_by_the_new_agents_tools_alone() -> None:
@@ -186,51 +176,36 @@ async def test_the_user_is_answered_by_the_new_agents_tools_alone() -> None:
         assert (asking.name, asking.state) == ("pay", "asking")
 
 
-async def test_a_call_goes_from_one_to_the_other_and_back() -> None:
-    """A to B to A: the first agent comes back under its own id, with its own voice."""
+async def test_a_call_goes_from_one_to_the_other_and_back_but_not_to_and_fro() -> None:
+    """A to B to A: the first agent comes back under its own id. At most three transfers without a turn of the user."""
     ben_model, friday_model = FakeModel(OTHER), FakeModel()
-    friday = RealtimeAgent("Friday", "You are Friday.", friday_model)
-    ben = RealtimeAgent("Ben", "You are Ben.", ben_model, transfers=[friday])
+    friday = named("Friday", friday_model)
+    ben = named("Ben", ben_model, transfers=[friday])
     friday.transfers = (ben,)
     seen: list[s.ServerEvent] = []
     await friday.start(seen.append)
-    first = await friday.transfer_to("Ben")
-    assert first.name == "Ben"
+    assert (await friday.transfer_to("Ben")).name == "Ben"
     friday_model.connections[0].gone("closed")
-    again = await friday.transfer_to("Friday")
-    assert again.name == "Friday"
+    assert (await friday.transfer_to("Friday")).name == "Friday"
     ready = [event for event in seen if isinstance(event, s.AgentReadyEvent)]
     assert [event.agent_name for event in ready] == ["Friday", "Ben", "Friday"]
     assert ready[0].agent_id == ready[2].agent_id != ready[1].agent_id
     assert ben_model.link.closed
-    await friday.stop()
-    assert [type(event) for event in seen].count(s.AgentEndedEvent) == 1
-    assert friday_model.link.closed
-
-
-async def test_agents_that_hand_a_call_to_and_fro_are_stopped() -> None:
-    """At most three transfers without a turn of the user."""
-    friday = RealtimeAgent("Friday", "", FakeModel())
-    ben = RealtimeAgent("Ben", "", FakeModel(), transfers=[friday])
-    friday.transfers = (ben,)
-    await friday.start(lambda event: None)
-    present = friday
-    for place in range(MAX_TRANSFERS):
-        present = await friday.transfer_to("Friday" if place % 2 else "Ben")
+    for place in range(2, MAX_TRANSFERS):
+        await friday.transfer_to("Friday" if place % 2 else "Ben")
     with pytest.raises(UsageError) as refused:
-        await friday.transfer_to("Friday")
+        await friday.transfer_to("Friday" if MAX_TRANSFERS % 2 else "Ben")
     assert refused.value.code == "too_many_transfers"
     item = Item(id="item_u", role="user", content=(ContentPart(type="text", text="And now?"),))
     await friday.handle_input(c.ClientItemCreateEvent(item=item))
     assert (await friday.transfer_to("Friday")).name == "Friday"
     await friday.stop()
-    assert present.name == "Ben"
+    assert [type(event) for event in seen].count(s.AgentEndedEvent) == 1
+    assert friday_model.link.closed
 
 
 async def test_two_transfers_in_one_reply_are_one() -> None:
-    cara = RealtimeAgent("Cara", "", FakeModel())
-    ben = RealtimeAgent("Ben", "", FakeModel())
-    async with call(transfers=[ben, cara]) as made:
+    async with call(transfers=[named("Ben"), named("Cara")]) as made:
         made.receive(c.ClientTextAppendEvent(text="Hello?"))
         ask_tools(made, TO_BEN, ("call_2", "transfer_to_cara", "{}"))
         await asyncio.sleep(1)
@@ -239,17 +214,13 @@ async def test_two_transfers_in_one_reply_are_one() -> None:
         assert states["call_2"] == ("error", "the call is being handed over to Ben already")
 
 
-# -- by the program ----------------------------------------------------------------------------------------------------
-
-
 async def test_the_program_hands_over_and_speaks_with_the_new_agents_voice() -> None:
     """From `on_turn`: the function goes on after the transfer, with the agent of the call."""
     spoken: list[str] = []
     ben_model = FakeModel(OTHER)
-    ben = RealtimeAgent("Ben", "You are Ben.", ben_model)
 
     async def on_turn(agent: RealtimeAgent, msg: Any) -> None:
-        here = await agent.transfer_to(ben)
+        here = await agent.transfer_to(named("Ben", ben_model))
         with pytest.raises(UsageError):
             await agent.say("I am gone.")
         spoken.append((await here.say("Ben here.")).text)
@@ -269,33 +240,23 @@ async def test_the_program_hands_over_and_speaks_with_the_new_agents_voice() -> 
         assert made.of(s.AgentErrorEvent) == []
 
 
-async def test_an_unanswered_user_is_answered_by_the_new_agent() -> None:
-    ben_model = FakeModel(OTHER)
-    async with alone(config=SessionConfig(text_auto_response=False)) as one:
-        await one.agent.handle_input(c.ClientTextAppendEvent(text="Hello?"))
-        await one.agent.transfer_to(RealtimeAgent("Ben", "", ben_model))
-        assert asked(ben_model.link) == [TAKES_OVER.format(before="Friday")]
-
-
 async def test_a_tool_of_the_program_hands_over_after_its_reply() -> None:
     ben_model = FakeModel(OTHER)
-    ben = RealtimeAgent("Ben", "", ben_model)
     agents: list[RealtimeAgent] = []
 
     async def escalate() -> str:
         """Get help."""
-        await agents[0].transfer_to(ben)
+        await agents[0].transfer_to(named("Ben", ben_model))
         return "Ben comes."
 
     async with alone(toolkit=Toolkit([escalate])) as one:
         agents.append(one.agent)
         await one.agent.handle_input(c.ClientTextAppendEvent(text="Help!"))
-        link = one.link
-        link.answer = lambda message: said(link.reply(1_000, "Ben comes now. "))
-        call_block = ToolCallBlock(id="call_1", name="escalate", input="{}")
-        response_id = link.begin()
-        link.say(
-            m.ModelResponseToolUseDoneEvent(response_id=response_id, item_id="use_1", tool_use=call_block),
+        one.link.answer = lambda message: one.link.reply(1_000, "Ben comes now. ")
+        response_id = one.link.begin()
+        use = ToolCallBlock(id="call_1", name="escalate", input="{}")
+        one.link.say(
+            m.ModelResponseToolUseDoneEvent(response_id=response_id, item_id="use_1", tool_use=use),
             m.ModelResponseDoneEvent(response_id=response_id),
         )
         await until(lambda: bool(ben_model.connections))
@@ -303,33 +264,38 @@ async def test_a_tool_of_the_program_hands_over_after_its_reply() -> None:
         assert len(asked(ben_model.link)) == 1
 
 
-async def test_on_enter_runs_when_an_agent_takes_over() -> None:
+async def test_an_agent_that_takes_over_enters_and_answers_a_user_whom_nobody_has_answered() -> None:
     entered: list[str] = []
 
     async def on_enter(agent: RealtimeAgent) -> None:
         entered.append(agent.name)
 
-    async with alone(on_enter=on_enter) as one:
-        await one.agent.transfer_to(RealtimeAgent("Ben", "", FakeModel(), on_enter=on_enter))
+    ben_model = FakeModel(OTHER)
+    async with alone(on_enter=on_enter, config=SessionConfig(text_auto_response=False)) as one:
+        await one.agent.handle_input(c.ClientTextAppendEvent(text="Hello?"))
+        await one.agent.transfer_to(named("Ben", ben_model, on_enter=on_enter))
+        assert asked(ben_model.link) == [TAKES_OVER.format(before="Friday")]
         await asyncio.sleep(0.1)
         assert entered == ["Friday", "Ben"]
 
 
 async def test_the_conversation_and_the_tokens_of_the_first_agent_stay_readable() -> None:
+    """Events of the model that was left are ignored."""
+    ben_model = FakeModel()
     async with alone() as one:
         one.link.reply(500, "Hello. ")
         await asyncio.sleep(1)
-        ben_model = FakeModel()
-        here = await one.agent.transfer_to(RealtimeAgent("Ben", "", ben_model))
+        left = one.link
+        here = await one.agent.transfer_to(named("Ben", ben_model))
+        left.reply(1_000, WORDS)
+        left.say(m.ModelErrorEvent(error_type="provider_error", code="late", message="late"))
         response_id = ben_model.link.begin(2)
         ben_model.link.speak(response_id, 500, "I am Ben. ")
         ben_model.link.finish(response_id, "I am Ben. ", input_tokens=3, output_tokens=4)
         await asyncio.sleep(1)
         assert [item.text for item in one.agent.conversation] == ["Hello.", "I am Ben."]
         assert (one.agent.usage.output_tokens, here.usage.output_tokens) == (4, 4)
-
-
-# -- what the user says meanwhile --------------------------------------------------------------------------------------
+        assert [event for event in one.seen if isinstance(event, s.AgentErrorEvent | s.AgentEndedEvent)] == []
 
 
 async def test_speech_that_comes_while_the_new_model_connects_is_the_new_agents() -> None:
@@ -361,7 +327,7 @@ async def test_a_turn_that_is_open_in_push_to_talk_moves_whole() -> None:
     ben_model = FakeModel()
     async with alone(config=SessionConfig(turn_detection="none")) as one:
         await one.agent.handle_input(c.ClientAudioAppendEvent(audio=speech(2_000)))
-        await one.agent.transfer_to(RealtimeAgent("Ben", "", ben_model))
+        await one.agent.transfer_to(named("Ben", ben_model))
         await one.agent.handle_input(c.ClientAudioAppendEvent(audio=speech(500)))
         await one.agent.handle_input(c.ClientAudioCommitEvent())
         assert ben_model.link.heard_bytes() == speech(2_000) + speech(500)
@@ -374,7 +340,7 @@ async def test_a_speaking_user_is_not_interrupted_by_a_transfer() -> None:
     ben_model = FakeModel()
     async with alone() as one:
         one.link.hear_start("in_1", 0)
-        moving = asyncio.create_task(one.agent.transfer_to(RealtimeAgent("Ben", "", ben_model)))
+        moving = asyncio.create_task(one.agent.transfer_to(named("Ben", ben_model)))
         await asyncio.sleep(3)
         assert ben_model.connections == []
         one.link.hear_end("in_1", 2_000, "I want Ben.")
@@ -394,23 +360,13 @@ async def test_a_model_without_a_detector_takes_over_from_one_with_its_own() -> 
         assert made.ben_link.heard_bytes() == b"", "no speech was found in it"
 
 
-# -- the client's settings ---------------------------------------------------------------------------------------------
-
-
 def test_the_clients_settings_of_the_agent_do_not_count_for_the_next_one() -> None:
     tools = (ToolDeclaration(name="where", description="Where."),)
     detection = TurnDetection(type="semantic_vad", silence_duration_ms=300)
-    config = SessionConfig(
-        voice="alloy",
-        instructions="Be a pirate.",
-        agent_name="Jack",
-        user_name="Ann",
-        tools=tools,
-        turn_detection=detection,
-        extra={"speed": 2},
-    )
-    same = config_for(config, PROFILE, PROFILE)
-    other = config_for(config, PROFILE, OTHER)
+    persona = SessionConfig(voice="alloy", instructions="Be a pirate.", agent_name="Jack")
+    rest: dict[str, Any] = {"user_name": "Ann", "tools": tools, "turn_detection": detection, "extra": {"speed": 2}}
+    config = msgspec.structs.replace(persona, **rest)
+    same, other = config_for(config, PROFILE, PROFILE), config_for(config, PROFILE, OTHER)
     for one in (same, other):
         assert (one.voice, one.instructions, one.agent_name) == (None, None, None)
         assert (one.user_name, one.tools) == ("Ann", tools)
@@ -431,9 +387,6 @@ async def test_a_change_of_the_settings_during_a_transfer_is_kept() -> None:
         assert update.settings.output_modalities == ("text",)
         made.call.receive(c.ClientSessionUpdateEvent(config={"instructions": "Be a pirate."}))
         assert made.ben_link.got(base.SessionUpdate)[-1].settings.instructions == "Be a pirate."
-
-
-# -- what goes wrong ---------------------------------------------------------------------------------------------------
 
 
 async def test_the_old_agent_goes_on_when_the_new_model_cannot_be_had() -> None:
@@ -461,7 +414,7 @@ async def test_the_program_is_told_why_and_what_was_said_meanwhile_is_the_old_ag
     model = FakeModel()
     model.connecting = asyncio.Event()
     async with alone() as one:
-        moving = asyncio.create_task(one.agent.transfer_to(RealtimeAgent("Ben", "", model)))
+        moving = asyncio.create_task(one.agent.transfer_to(named("Ben", model)))
         await asyncio.sleep(1)
         await one.agent.handle_input(c.ClientAudioAppendEvent(audio=speech(500)))
         assert one.link.heard_bytes() == b""
@@ -480,7 +433,7 @@ async def test_a_call_that_ends_during_a_transfer_leaves_nothing_running() -> No
     model.connecting = asyncio.Event()
     tasks = asyncio.all_tasks()
     async with alone() as one:
-        moving = asyncio.create_task(one.agent.transfer_to(RealtimeAgent("Ben", "", model)))
+        moving = asyncio.create_task(one.agent.transfer_to(named("Ben", model)))
         await asyncio.sleep(1)
         await one.agent.stop()
         with pytest.raises(UsageError, match="the call ended before the transfer"):
@@ -491,52 +444,27 @@ async def test_a_call_that_ends_during_a_transfer_leaves_nothing_running() -> No
 
 
 async def test_what_cannot_be_is_refused_in_one_sentence() -> None:
-    busy = RealtimeAgent("Ben", "", FakeModel())
+    busy = named("Ben")
     await busy.start(lambda event: None)
-    async with alone(transfers=[RealtimeAgent("Cara", "", FakeModel())]) as one:
+    async with alone(transfers=[named("Cara")]) as one:
         for target, code in ((one.agent, "transfer_to_itself"), (busy, "agent_running"), ("Zoe", "unknown_agent")):
             with pytest.raises(UsageError) as refused:
                 await one.agent.transfer_to(target)
             assert refused.value.code == code
     await busy.stop()
     with pytest.raises(UsageError, match="in no call"):
-        await RealtimeAgent("Cara", "", FakeModel()).transfer_to(busy)
-
-
-def test_two_agents_of_one_name_cannot_both_be_transferred_to() -> None:
-    twins = [RealtimeAgent("Ben", "", FakeModel()), RealtimeAgent("ben", "", FakeModel())]
+        await named("Cara").transfer_to(busy)
     with pytest.raises(UsageError, match="rename one"):
-        RealtimeAgent("Friday", "", FakeModel(), transfers=twins)
+        named("Friday", transfers=[named("Ben"), named("ben")])
     with pytest.raises(TypeError, match="a list of RealtimeAgents"):
-        RealtimeAgent("Friday", "", FakeModel(), transfers=["Ben"])  # type: ignore[list-item]
-
-
-async def test_in_a_room_there_is_nothing_to_hand_over() -> None:
-    ben = RealtimeAgent("Ben", "", ScriptedModel([]))
-    friday = RealtimeAgent("Friday", "", ScriptedModel([]), transfers=[ben])
-    room = ChatRoom(agents=[friday])
+        named("Friday", transfers=["Ben"])
+    cara = named("Cara")
+    friday = named("Friday", transfers=[named("Ben", transfers=[cara])])
+    cara.transfers = (friday,)
+    assert [reachable(friday, name) for name in ("Cara", "Friday", "Zoe")] == [cara, friday, None]
+    in_a_room = named("Friday", ScriptedModel([]), transfers=[named("Ben", ScriptedModel([]))])
+    room = ChatRoom(agents=[in_a_room])
     await room.start(lambda event: None)
     with pytest.raises(UsageError):
-        await friday.transfer_to(ben)
+        await in_a_room.transfer_to("Ben")
     await room.stop()
-
-
-def test_an_agent_is_found_by_name_along_the_transfers() -> None:
-    cara = RealtimeAgent("Cara", "", FakeModel())
-    ben = RealtimeAgent("Ben", "", FakeModel(), transfers=[cara])
-    friday = RealtimeAgent("Friday", "", FakeModel(), transfers=[ben])
-    cara.transfers = (friday,)
-    assert reachable(friday, "Cara") is cara
-    assert reachable(friday, "Friday") is friday
-    assert reachable(friday, "Zoe") is None
-
-
-async def test_events_of_the_model_that_was_left_are_ignored() -> None:
-    async with alone() as one:
-        link = one.link
-        await one.agent.transfer_to(RealtimeAgent("Ben", "", FakeModel()))
-        link.reply(1_000, WORDS)
-        link.say(m.ModelErrorEvent(error_type="provider_error", code="late", message="late"))
-        await asyncio.sleep(1)
-        assert one.agent.conversation == ()
-        assert [event for event in one.seen if isinstance(event, s.AgentErrorEvent | s.AgentEndedEvent)] == []

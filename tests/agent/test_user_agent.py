@@ -72,6 +72,7 @@ async def test_agents_and_a_user_take_turns_until_one_leaves(types: Callable[...
 
 
 async def test_the_fields_of_an_object_are_asked_for_one_by_one(types: Callable[..., list[str]], capsys: Any) -> None:
+    """What is optional is left out with enter."""
     hints = types("Hi!", "", "far too long a thought", "sth", "kiwi", "apple", "two", "2", '["a", "b"]')
     said = await quiet(UserAgent("Alice"))(structured_model=Choice)
     expected = {"thinking": "sth", "decision": "apple", "amount": 2, "tags": ["a", "b"]}
@@ -79,9 +80,6 @@ async def test_the_fields_of_an_object_are_asked_for_one_by_one(types: Callable[
     assert [hint.split()[0] for hint in hints[1:]] == [*["thinking"] * 3, *["decision"] * 2, *["amount"] * 2, "tags"]
     complaints = capsys.readouterr().out
     assert all(word in complaints for word in ("at least 1 character", "'banana' or 'cherry'", "valid integer"))
-
-
-async def test_what_is_optional_is_left_out_with_enter(types: Callable[..., list[str]]) -> None:
     types("Hi!", "sth", "apple", "", "")
     said = await quiet(UserAgent("Alice"))(structured_model=Choice)
     assert said.metadata == {"thinking": "sth", "decision": "apple", "amount": 1, "tags": []}
@@ -135,19 +133,13 @@ async def test_another_input_method_takes_the_place_of_the_terminal() -> None:
             override("text")  # type: ignore[arg-type]
 
 
-async def test_a_picture_is_an_input_too() -> None:
+async def test_a_queue_takes_pictures_checks_objects_and_has_a_bound() -> None:
     source = UserInputQueue()
     user = quiet(UserAgent("Alice"))
     user.override_instance_input_method(source)
     picture = DataBlock(source=Base64Source(data=b"\x89PNG", media_type="image/png"))
     source.put([TextBlock(text="Look:"), picture])
     assert [block.type for block in (await user()).content] == ["text", "data"]
-
-
-async def test_a_queue_checks_objects_and_has_a_bound() -> None:
-    source = UserInputQueue()
-    user = quiet(UserAgent("Alice"))
-    user.override_instance_input_method(source)
     source.put("Hi!", {"thinking": "sth", "decision": "apple"})
     assert (await user(structured_model=Choice)).metadata["amount"] == 1
     source.put("Hi!")

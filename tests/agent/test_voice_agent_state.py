@@ -2,6 +2,8 @@
 
 import asyncio
 import json
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from pathlib import Path
 
 import msgspec
@@ -22,6 +24,7 @@ from realtime.module import StateModule
 from realtime.runtime import Runtime
 from realtime.state.conversation import Conversation
 from tests.agent.fakes import WORDS, FakeModel, ListSink, alone, fold, listener_into
+from tests.agent.test_run_hooks import ask
 from tests.agent.test_tools import TOOLS
 
 pytestmark = pytest.mark.virtual_time
@@ -42,6 +45,17 @@ def lines(items: tuple[Item, ...]) -> list[tuple[str | None, str]]:
     return [(item.role, item.text) for item in items]
 
 
+@asynccontextmanager
+async def in_call(agent: RealtimeAgent, conversation: Conversation | None = None) -> AsyncIterator[Session]:
+    """A server's call with this agent."""
+    runtime = Runtime.deterministic(asyncio.get_running_loop().time)
+    session = Session(participant=agent.run(), runtime=runtime, session_id="s1", conversation=conversation)
+    session.attach(listener_into(ListSink(), runtime))
+    await session.start(SessionConfig())
+    yield session
+    await session.end("test_over")
+
+
 def test_an_agent_is_a_state_module_whose_state_is_json() -> None:
     """SES-02, AMB-40: name, instructions, settings, tokens and conversation."""
     agent = RealtimeAgent(
@@ -59,7 +73,6 @@ def test_an_agent_is_a_state_module_whose_state_is_json() -> None:
     state = json.loads(json.dumps(agent.state_dict()))
     assert state["name"] == "Friday"
     assert [item["id"] for item in state["conversation"]] == ["i1", "i2"]
-
     other = RealtimeAgent("", "", FakeModel())
     other.load_state_dict(state)
     assert (other.name, other.sys_prompt, other.voice) == ("Friday", "Be nice.", "heart")
@@ -84,7 +97,6 @@ async def test_what_was_said_is_saved_as_it_was_heard_and_primes_the_next_call()
     assert after["conversation"][0]["content"][0]["text"] == "Count."
     assert after["usage"]["input_tokens"] == 3
     assert after["usage"]["output_tokens"] == 4
-
     model = FakeModel()
     again = new_agent(model)
     again.load_state_dict(while_speaking)
@@ -96,49 +108,30 @@ async def test_what_was_said_is_saved_as_it_was_heard_and_primes_the_next_call()
     await again.stop()
 
 
-async def test_a_call_of_a_server_begins_with_it_too() -> None:
-    runtime = Runtime.deterministic(asyncio.get_running_loop().time)
-    model = FakeModel()
-    agent = new_agent(model)
-    agent.conversation = BEFORE
-    session = Session(participant=agent.run(), runtime=runtime, session_id="s1")
-    session.attach(listener_into(ListSink(), runtime))
-    await session.start(SessionConfig())
-    assert lines(tuple(model.histories[-1]())) == lines(BEFORE)
-    assert lines(session.conversation.items()) == lines(BEFORE)
-    await session.end("test_over")
-
-
-async def test_a_call_that_goes_on_keeps_its_own_conversation() -> None:
-    runtime = Runtime.deterministic(asyncio.get_running_loop().time)
+async def test_a_call_of_a_server_begins_with_it_too_unless_it_has_a_conversation_of_its_own() -> None:
     model, conversation = FakeModel(), Conversation()
     conversation.add(text("own", "user", "This call's words."))
     agent = new_agent(model)
     agent.conversation = BEFORE
-    session = Session(participant=agent.run(), runtime=runtime, session_id="s1", conversation=conversation)
-    session.attach(listener_into(ListSink(), runtime))
-    await session.start(SessionConfig())
-    assert lines(tuple(model.histories[-1]())) == [("user", "This call's words.")]
-    await session.end("test_over")
+    for goes_on, known in ((None, lines(BEFORE)), (conversation, [("user", "This call's words.")])):
+        async with in_call(agent, goes_on) as session:
+            assert lines(tuple(model.histories[-1]())) == known
+            assert lines(session.conversation.items()) == known
 
 
 async def test_the_agent_of_a_servers_call_has_that_calls_conversation_also_afterwards() -> None:
-    runtime = Runtime.deterministic(asyncio.get_running_loop().time)
     inside: list[RealtimeAgent] = []
 
     async def enter(agent: RealtimeAgent) -> None:
         inside.append(agent)
 
     agent = RealtimeAgent("Friday", "", FakeModel(), on_enter=enter)
-    session = Session(participant=agent.run(), runtime=runtime, session_id="s1")
-    session.attach(listener_into(ListSink(), runtime))
-    await session.start(SessionConfig())
-    session.receive(c.ClientTextAppendEvent(text="Hello"))
-    await asyncio.sleep(0.1)
-    assert lines(inside[0].conversation) == [("user", "Hello")]
-    with pytest.raises(UsageError, match="in a call"):
-        inside[0].load_state_dict(agent.state_dict())
-    await session.end("test_over")
+    async with in_call(agent) as session:
+        session.receive(c.ClientTextAppendEvent(text="Hello"))
+        await asyncio.sleep(0.1)
+        assert lines(inside[0].conversation) == [("user", "Hello")]
+        with pytest.raises(UsageError, match="in a call"):
+            inside[0].load_state_dict(agent.state_dict())
     assert lines(inside[0].conversation) == [("user", "Hello")]
     assert agent.conversation == (), "the agent that makes calls has none of its own"
 
@@ -167,28 +160,18 @@ async def test_after_it_was_stopped_a_loaded_agent_may_be_started_again() -> Non
     await agent.stop()
 
 
-@pytest.mark.parametrize(
-    ("name", "value"), [("conversation", [{"role": "user"}]), ("turn_detection", {"silence_duration_ms": "long"})]
-)
-def test_a_damaged_state_is_refused(name: str, value: object) -> None:
+def test_a_damaged_state_is_refused_and_one_that_lacks_a_name_unless_it_may() -> None:
     agent = new_agent()
-    with pytest.raises(UsageError, match="this is no saved"):
-        agent.load_state_dict(agent.state_dict() | {name: value})
-
-
-def test_a_state_that_lacks_a_name_is_refused_unless_it_may() -> None:
-    agent = new_agent()
-    state = agent.state_dict()
+    damaged = {"conversation": [{"role": "user"}], "turn_detection": {"silence_duration_ms": "long"}}
+    for name, value in damaged.items():
+        with pytest.raises(UsageError, match="this is no saved"):
+            agent.load_state_dict(agent.state_dict() | {name: value})
+    state = agent.state_dict() | {"usage": {"input_tokens": 7, "output_tokens": 9}}
     del state["greeting"]
     with pytest.raises(KeyError, match="greeting"):
         agent.load_state_dict(state)
     agent.load_state_dict(state, strict=False)
-
-
-def test_the_tokens_used_go_on_counting() -> None:
-    agent = new_agent()
-    agent.load_state_dict(agent.state_dict() | {"usage": {"input_tokens": 7, "output_tokens": 9}})
-    assert agent.usage == Usage(input_tokens=7, output_tokens=9)
+    assert agent.usage == Usage(input_tokens=7, output_tokens=9), "the tokens used go on counting"
 
 
 async def test_two_agents_are_saved_together_and_found_by_their_names(tmp_path: Path) -> None:
@@ -197,15 +180,11 @@ async def test_two_agents_are_saved_together_and_found_by_their_names(tmp_path: 
     friday, monday = new_agent(), RealtimeAgent("Monday", "Be brief.", FakeModel())
     friday.conversation = BEFORE
     await session.save_session_state(session_id="s1", friday=friday, monday=monday)
-
     others = RealtimeAgent("", "", FakeModel()), RealtimeAgent("", "", FakeModel())
     await session.load_session_state(session_id="s1", friday=others[0], monday=others[1])
     assert [one.name for one in others] == ["Friday", "Monday"]
     assert others[0].conversation == BEFORE
     assert others[1].conversation == ()
-
-
-# -- what counts as heard ----------------------------------------------------------------------------------------------
 
 
 class _Ears:
@@ -241,46 +220,31 @@ def spoken(conversation: Conversation, item_id: str, *, done: bool) -> None:
 
 
 def test_of_what_is_being_said_only_the_played_words_count() -> None:
+    """A tool call without a result is left out; pictures stay, and sound does not."""
     conversation = Conversation()
     for item_id in ("whole", "half", "unheard"):
         spoken(conversation, item_id, done=True)
     spoken(conversation, "growing", done=False)
-    ears = _Ears(whole=10_000, half=5_000, growing=2_000)
-    heard = heard_items(conversation, ears, {"half", "unheard"})
-    assert [item.id for item in heard] == ["whole", "half", "growing"]
-    assert len(heard[0].text.split()) == 10
-    assert [item.status for item in heard] == ["completed", "incomplete", "incomplete"]
-    assert all(WORDS.startswith(item.text) for item in heard)
-
-
-def test_a_tool_call_without_a_result_is_left_out() -> None:
-    conversation = Conversation()
     conversation.add_tool_call("c1", ToolCallBlock(id="call_1", name="clock"))
     conversation.add_tool_result("r1", ToolResultBlock(id="call_1", name="clock", output="noon"))
     conversation.add_tool_call("c2", ToolCallBlock(id="call_2", name="clock"))
-    assert [item.id for item in heard_items(conversation, _Ears(), ())] == ["c1", "r1"]
-
-
-def test_pictures_stay_and_sound_does_not() -> None:
-    conversation = Conversation()
     picture = ContentPart(type="image", image=b"png", media_type="image/png")
     conversation.add(Item(id="i1", role="user", content=(picture,)))
     conversation.add(Item(id="i2", role="user", content=(ContentPart(type="audio", audio=b"\0\0", transcript="Hi"),)))
-    shown, said = items_from_json(json.loads(json.dumps(items_to_json(heard_items(conversation, _Ears(), ())))))
+    ears = _Ears(whole=10_000, half=5_000, growing=2_000)
+    heard = heard_items(conversation, ears, {"half", "unheard"})
+    assert [item.id for item in heard] == ["whole", "half", "growing", "c1", "r1", "i1", "i2"]
+    assert len(heard[0].text.split()) == 10
+    assert [item.status for item in heard[:3]] == ["completed", "incomplete", "incomplete"]
+    assert all(WORDS.startswith(item.text) for item in heard[:3])
+    *_, shown, said = items_from_json(json.loads(json.dumps(items_to_json(heard))))
     assert shown.content[0].image == b"png"
     assert (said.text, said.content[0].audio) == ("Hi", None)
 
 
 async def test_a_call_with_tools_is_saved_with_them() -> None:
     async with alone(toolkit=TOOLS) as made:
-        response_id = made.link.begin()
-        from realtime.event import model as m
-
-        block = ToolCallBlock(id="call_1", name="clock", input='{"zone": "UTC"}')
-        made.link.say(
-            m.ModelResponseToolUseDoneEvent(response_id=response_id, item_id="use_1", tool_use=block),
-            m.ModelResponseDoneEvent(response_id=response_id),
-        )
+        ask(made, ("call_1", "clock", '{"zone": "UTC"}'))
         assert [item.type for item in made.agent.conversation] == [], "its result is not there yet"
         await asyncio.sleep(2)
         assert [item.type for item in made.agent.conversation] == ["tool_call", "tool_result"]
