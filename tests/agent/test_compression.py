@@ -278,10 +278,9 @@ async def test_the_oldest_messages_are_left_out_where_nothing_else_helps(model: 
 
 
 async def test_after_a_failure_the_next_attempt_waits_for_a_longer_history(caplog: pytest.LogCaptureFixture) -> None:
-    """A model that is down for an hour is not asked at each turn or round of one, and the log says so once."""
+    """A model that is down for an hour is not asked at each turn, and the log says so once."""
     down = ScriptedChat(ProviderError("down", code="down"))
-    rounds: list[Answer] = [[call("get_weather", f"call_{n}", city="Oslo")] for n in range(4)]
-    agent = react(*rounds, say("Yes."), compression_config=config(compression_model=down), toolkit=weather())
+    agent = react(say("Yes."), compression_config=config(compression_model=down))
     await filled(agent, *(f"{n}" for n in range(10)))
     attempts = []
     for _ in range(10):
@@ -296,6 +295,15 @@ async def test_after_a_failure_the_next_attempt_waits_for_a_longer_history(caplo
     await agent(HELLO.copy())
     assert len(down.requests) == 5
     assert FIELDS["next_steps"] in requests_of(agent)[-1].texts[1]
+
+
+async def test_a_failure_within_a_reply_is_not_repeated_at_each_of_its_rounds() -> None:
+    down = ScriptedChat(ProviderError("down", code="down"))
+    rounds: list[Answer] = [[call("get_weather", f"call_{n}", city="Oslo")] for n in range(4)]
+    agent = react(*rounds, say("Rain."), compression_config=config(compression_model=down), toolkit=weather())
+    await filled(agent, *(f"{n}" for n in range(20)))
+    await agent(HELLO)
+    assert len(down.requests) == 1
 
 
 async def test_no_reply_waits_for_a_compression_in_the_background() -> None:

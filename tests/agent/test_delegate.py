@@ -382,6 +382,21 @@ async def test_it_observes_played_words_only_and_those_that_are_played_later_the
         assert [msg.get_text_content() for msg in office.observed[2:]] == ["[Friday]: One moment, please."]
 
 
+class Deaf(AgentBase):
+    """An agent that observes nothing."""
+
+    async def reply(self, msg: Msg) -> Msg:
+        return AssistantMsg(self.name, "Yes.")
+
+
+async def test_an_agent_that_does_not_observe_is_asked_all_the_same() -> None:
+    async with call(toolkit=desk(Deaf(), background=False)) as made:
+        made.receive(c.ClientTextAppendEvent(text="Hello."))
+        ask_tools(made, ASK)
+        await asyncio.sleep(0.5)
+        assert results(made) == [("call_1", "success", "Yes.")]
+
+
 async def test_an_agent_behind_two_calls_answers_one_after_the_other() -> None:
     """The interruption of a question that waits leaves the other one alone."""
     office = Office()

@@ -143,7 +143,7 @@ async def test_there_are_none_for(profile: base.Profile, options: dict[str, Any]
             msgspec.structs.replace(GIVEN, languages=("de",)),
             {"toolkit": SLOW},
             A_SLOW_CALL,
-            ["Einen Moment.", "Ich schaue noch nach.", "Gleich habe ich es."],
+            ["Einen Moment.", "Ich schaue nach.", "Das dauert noch kurz."],
         ),
     ],
     ids=["the program's own", "a tool of the client", "the model's language"],

@@ -11,6 +11,7 @@ import numpy as np
 import pybase64
 import pytest
 
+from realtime.agent import transfer
 from realtime.agent.realtime import RealtimeAgent
 from realtime.call.session import Session
 from realtime.event import client as c
@@ -411,7 +412,10 @@ async def test_a_call_goes_through_four_kinds_of_models() -> None:
         await first.stop()
 
 
-async def test_the_embedded_model_repeats_what_a_provider_said_and_hands_on_what_it_said_itself() -> None:
+async def test_the_embedded_model_repeats_what_a_provider_said_and_hands_on_what_it_said_itself(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(transfer, "JOIN_S", HANG_S)  # its speech models may take long to be read
     async with AsyncExitStack() as stack:
         services = [await stack.enter_async_context(fake.service()) for fake in (OPENAI, GEMINI)]
         first = RealtimeAgent("Ann", "", OPENAI.model(services[0]))

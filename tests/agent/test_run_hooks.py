@@ -200,11 +200,11 @@ async def test_a_response_is_told_with_its_words_and_calls_until_the_hook_is_rem
         made.link.finish(response_id, "I add. ")
         await asyncio.sleep(2)
         assert told == ["resp_1", ("completed", "Friday", ["tool_call", "text"]), "replaced"]
-        made.agent.remove_instance_hook("post_response", "mine")
-        made.agent.remove_instance_hook("post_response", "last")
+        for hook_type, name in (("pre_response", "mine"), ("post_response", "mine"), ("post_response", "last")):
+            made.agent.remove_instance_hook(hook_type, name)
         made.link.reply(100, "Two. ")
         await asyncio.sleep(1)
-        assert told[3:] == ["resp_2"]
+        assert len(told) == 3
 
 
 async def test_hooks_change_a_tool_call_and_its_result() -> None:
@@ -237,8 +237,7 @@ async def test_a_call_that_the_user_has_to_consent_to_has_its_hooks_after_the_co
         assert till.paid == [5]
 
 
-@pytest.mark.parametrize("reason", ["stopped", "provider_closed"])
-async def test_the_end_is_told_before_and_after_the_model_is_closed(reason: str) -> None:
+async def test_the_end_is_told_before_and_after_the_model_is_closed() -> None:
     told: list[Any] = []
 
     async def before(self: RealtimeAgent, kwargs: dict[str, Any]) -> None:
@@ -249,13 +248,14 @@ async def test_the_end_is_told_before_and_after_the_model_is_closed(reason: str)
         told.append((kwargs["reason"], made.link.closed))
 
     async with hooked(pre_end=before, post_end=after) as made:
-        if reason == "stopped":
-            await made.agent.stop()
-        else:
-            made.link.gone(reason)
-            await asyncio.sleep(1)
-        assert told == [(reason, False), (reason, True)]
+        await made.agent.stop()
+        assert told == [("stopped", False), ("stopped", True)]
         assert [event.type for event in made.seen][-2:] == ["server_custom", "agent_ended"]
+    reasons: list[str] = []
+    async with hooked(pre_end=lambda self, kwargs: reasons.append(kwargs["reason"])) as made:
+        made.link.gone("provider_closed")
+        await asyncio.sleep(1)
+        assert reasons == ["provider_closed"]
 
 
 async def test_a_hook_of_the_end_that_hangs_does_not_keep_the_call() -> None:

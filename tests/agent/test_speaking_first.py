@@ -510,8 +510,8 @@ async def test_a_tool_that_runs_is_no_silence_and_a_client_that_is_away_is_not_a
         await asyncio.sleep(20)
         assert n_asked(made.link) == 0
         made.agent.set_away(False)
-        await asyncio.sleep(6)
-        assert n_asked(made.link) == 1
+        await asyncio.sleep(5.1)
+        assert n_asked(made.link) == 1, "the call may end while the question is asked"
 
 
 async def test_a_cut_takes_no_longer_than_clients_have_to_report() -> None:

@@ -141,30 +141,30 @@ CHANGED = ToolCallBlock(id="", name="pay", input='{"amount": 3}')
 
 
 @pytest.mark.parametrize(
-    ("confirmed", "changed", "paid", "result"),
+    ("after_s", "confirmed", "changed", "paid", "result"),
     [
-        (True, None, [5], "success: paid 5"),
-        (True, CHANGED, [3], "success: paid 3"),
-        (False, None, [], "denied: the user refused"),
+        (10, True, None, [5], "success: paid 5"),
+        (0, True, CHANGED, [3], "success: paid 3"),
+        (0, False, None, [], "denied: the user refused"),
     ],
     ids=["agrees", "changes it", "refuses"],
 )
 async def test_a_tool_of_the_agent_that_needs_consent_asks_and_runs_once_the_user_agrees(
-    confirmed: bool, changed: ToolCallBlock | None, paid: list[int], result: str
+    after_s: int, confirmed: bool, changed: ToolCallBlock | None, paid: list[int], result: str
 ) -> None:
     """A refusal is the result that the agent reacts to. The hooks of the tool run after the consent."""
     till = Till()
     async with talk(cashier(till)) as one:
         notes = Notes(one.agent)
         await asked_to(one, "Pay five.")
-        await asyncio.sleep(10)
+        await asyncio.sleep(after_s)
         (question,) = questions(one)
         assert (question.name, question.input, till.paid, notes.seen) == ("pay", '{"amount": 5}', [], [])
         fields = {"tool_call": msgspec.structs.replace(changed, id=question.id)} if changed else {}
         await consent(one, confirmed, **fields)
         await one.until(ServerEvents.AgentResponseDoneEvent, 2)
-        (answered,) = [event.item for event in one.all(s.AgentItemDoneEvent) if event.item.tool_call is not None]
-        assert answered.tool_call.state == ("allowed" if confirmed else "denied")
+        answered = [event.item.tool_call for event in one.all(s.AgentItemDoneEvent) if event.item.tool_call is not None]
+        assert [block.state for block in answered] == ["allowed"] * confirmed
         events = project(one.events)
     assert till.paid == paid
     assert one.story[-3:] == [result, "says Done.", "completed"]

@@ -118,7 +118,8 @@ async def test_a_second_reply_that_was_not_heard_at_all_leaves_no_trace() -> Non
     """Two items wait; only the first has begun to play."""
     async with call() as made:
         asked(made)
-        response_id = made.link.begin_speaking(3_000, LONG, item_id="a1")
+        response_id = made.link.begin()
+        made.link.speak(response_id, 3_000, LONG, item_id="a1")
         made.link.speak(response_id, 3_000, LONG, item_id="a2")
         await asyncio.sleep(1)
         made.link.hear_start("u2", 2_000)
@@ -219,7 +220,7 @@ async def test_of_two_typed_turns_in_a_row_both_are_asked_for_in_order() -> None
         assert made.transcript()[-1] == ("assistant", "This.")
 
 
-async def test_a_turn_that_goes_on_was_not_over_and_the_answer_to_the_whole_stands_behind_it() -> None:
+async def test_a_turn_that_goes_on_was_not_over() -> None:
     async with call() as made:
         asked(made, "u1", "I would like")
         response_id = made.link.begin_speaking(2_000, LONG)
@@ -230,14 +231,25 @@ async def test_a_turn_that_goes_on_was_not_over_and_the_answer_to_the_whole_stan
         made.link.hear_end("u2", 2_000, "a cup of tea.")
         assert named(made.seen[start:], *CUTS) == ["server_audio_flush", "agent_item_deleted"]
         assert made.link.got(base.ItemDelete) == [base.ItemDelete("reply_1")]
+        assert made.transcript() == [("user", "I would like a cup of tea.")]
         assert {event.item_id for event in made.of(s.AgentInputStartedEvent)} == {"u1"}
         assert made.of(s.AgentInputTranscriptionDoneEvent)[-1].transcript == "I would like a cup of tea."
         assert made.of(s.AgentResponseAudioDeltaEvent) != []
         assert made.agent.hasty_turns == 1
+        made.check_heard_truth()
+
+
+async def test_the_answer_to_the_whole_turn_stands_behind_it() -> None:
+    async with call() as made:
+        asked(made, "u1", "I would like")
+        made.link.reply(2_000, LONG)
+        await asyncio.sleep(0.2)
+        made.link.hear_start("u2", 1_300)
+        made.link.hear_end("u2", 2_000, "tea.")
         await asyncio.sleep(0.1)
         made.link.reply(1_000, "Here you are.")
         await asyncio.sleep(3)
-        assert made.transcript() == [("user", "I would like a cup of tea."), ("assistant", "Here you are.")]
+        assert made.transcript() == [("user", "I would like tea."), ("assistant", "Here you are.")]
         made.check_heard_truth()
 
 
