@@ -1,7 +1,7 @@
 """What each codec sends for the same messages, to the letter: `sent.jsonl` has a row for each message.
 
 The official SDKs send the same, or know every field: `test_openai_sent.py`, `test_dashscope_sent.py` and
-`test_gemini_sent.py`, which also have what only one of the providers can do.
+`test_gemini_codec.py`, which also have what only one of the providers can do.
 """
 
 from __future__ import annotations
