@@ -29,6 +29,7 @@ from realtime.model.base import (
     Settings,
     ToolResult,
 )
+from realtime.runtime import Runtime
 from tests.model.grammar import check_grammar
 from tests.model.providers import FAKES, KEY, WITH_TOOLS, Fake, Talk, talk
 
@@ -233,8 +234,6 @@ async def test_a_model_says_of_itself_what_it_takes_and_where_it_dials(fake: Fak
     async with fake.service() as other:
         host = urlsplit(other.base_url).netloc
         model.websocket_url = urlsplit(model.websocket_url)._replace(netloc=host).geturl()
-        from realtime.runtime import Runtime
-
         connection = await model.connect(
             settings=Settings(), on_event=lambda event: None, history=tuple, runtime=Runtime()
         )

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import logging
+from http import HTTPStatus
 
 import pytest
+from websockets.asyncio.server import serve
 from websockets.exceptions import ConnectionClosed
 
+from realtime.errors import ProviderError
 from realtime.event import ModelEvents
-from realtime.model.base import ResponseCreate
+from realtime.model.base import ResponseCreate, Settings
 from realtime.model.link_limits import WireLimits
 from realtime.model.services import SERVICES
+from realtime.runtime import Runtime
 from tests.model.grammar import check_grammar
 from tests.model.providers import FAKES, GEMINI, KEY, WITH_TOOLS, Fake, Talk, talk
 
@@ -147,14 +151,6 @@ async def test_audio_of_a_response_that_never_began_or_is_over_breaks_nothing(fa
 async def test_a_wrong_key_is_one_sentence_that_names_the_variable(
     fake: Fake, status: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from http import HTTPStatus
-
-    from websockets.asyncio.server import serve
-
-    from realtime.errors import ProviderError
-    from realtime.model.base import Settings
-    from realtime.runtime import Runtime
-
     monkeypatch.delenv("GOOGLE_API_KEY", raising=False)
 
     class Closed:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import msgspec
-import pytest
 
 from realtime.event import Item
 from realtime.event.base import ContentPart, ResponseOverrides
@@ -55,60 +54,56 @@ EVERYTHING: list[ModelInput] = [
 ]
 
 
-@pytest.mark.parametrize("message", EVERYTHING, ids=lambda message: type(message).__name__)
-def test_a_full_profile_refuses_nothing(message: ModelInput) -> None:
-    assert refusal(FULL, message) is None
+BESIDE = ResponseCreate(ResponseOverrides(conversation="none"))
+LACKS: list[tuple[dict[str, object], ModelInput, str, str]] = [
+    (
+        {"input_modalities": frozenset({"text", "audio"})},
+        ItemCreate(PHOTO),
+        "unsupported_modality",
+        "toy-1 does not take image input (it takes audio, text)",
+    ),
+    (
+        {"input_modalities": frozenset({"text"})},
+        AudioAppend(b"\0\0"),
+        "unsupported_modality",
+        "toy-1 does not take audio input (it takes text)",
+    ),
+    (
+        {"input_modalities": frozenset({"audio"})},
+        ItemCreate(TEXT),
+        "unsupported_modality",
+        "toy-1 does not take text input (it takes audio)",
+    ),
+    (
+        {"supports_item_sound": False},
+        ItemCreate(SPOKEN),
+        "unsupported_content_type",
+        "toy-1 takes no sound in an item: append it to the input audio",
+    ),
+    (
+        {"supports_response_overrides": False},
+        BESIDE,
+        "unsupported_response",
+        "toy-1 has no responses beside the conversation",
+    ),
+    ({"supports_tools": False}, RESULT, "unsupported_tools", "toy-1 cannot use tools"),
+    (
+        {"supports_item_delete": False},
+        ItemDelete("t"),
+        "unsupported_item_delete",
+        "toy-1 cannot delete an item from its context",
+    ),
+]
+"""What a profile lacks, what then is refused, and how."""
 
 
-@pytest.mark.parametrize(
-    ("lack", "message", "code", "sentence"),
-    [
-        (
-            {"input_modalities": frozenset({"text", "audio"})},
-            ItemCreate(PHOTO),
-            "unsupported_modality",
-            "toy-1 does not take image input (it takes audio, text)",
-        ),
-        (
-            {"input_modalities": frozenset({"text"})},
-            AudioAppend(b"\0\0"),
-            "unsupported_modality",
-            "toy-1 does not take audio input (it takes text)",
-        ),
-        (
-            {"input_modalities": frozenset({"audio"})},
-            ItemCreate(TEXT),
-            "unsupported_modality",
-            "toy-1 does not take text input (it takes audio)",
-        ),
-        (
-            {"supports_item_sound": False},
-            ItemCreate(SPOKEN),
-            "unsupported_content_type",
-            "toy-1 takes no sound in an item: append it to the input audio",
-        ),
-        (
-            {"supports_response_overrides": False},
-            ResponseCreate(ResponseOverrides(conversation="none")),
-            "unsupported_response",
-            "toy-1 has no responses beside the conversation",
-        ),
-        ({"supports_tools": False}, RESULT, "unsupported_tools", "toy-1 cannot use tools"),
-        (
-            {"supports_item_delete": False},
-            ItemDelete("t"),
-            "unsupported_item_delete",
-            "toy-1 cannot delete an item from its context",
-        ),
-    ],
-)
-def test_what_a_profile_lacks_is_refused_by_name(
-    lack: dict[str, object], message: ModelInput, code: str, sentence: str
-) -> None:
-    error = refusal(msgspec.structs.replace(FULL, **lack), message)
-    assert error is not None
-    assert (error.code, error.message) == (code, sentence)
-    assert refusal(FULL, message) is None
+def test_what_a_profile_lacks_is_refused_by_name_and_a_full_one_refuses_nothing() -> None:
+    told = []
+    for lack, message, _, _ in LACKS:
+        error = refusal(msgspec.structs.replace(FULL, **lack), message)
+        told.append((lack, message, *((error.code, error.message) if error else ())))
+    assert told == LACKS
+    assert [message for message in (*EVERYTHING, ItemCreate(SPOKEN), BESIDE) if refusal(FULL, message)] == []
 
 
 def test_a_model_says_what_its_profile_says() -> None:

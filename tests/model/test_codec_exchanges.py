@@ -8,6 +8,9 @@ In `exchanges/PROVIDER.jsonl` a line names the exchange, with the options of its
 - `hear`: a frame of the service; `told` are the events, of sound only how much
 - `close`: how the link ends; `verdict` is our code, and whether it is dialled again
 - `dial`: a new session of the same call begins
+
+Gemini's frames are read by its SDK (`test_gemini_codec.py`); those of OpenAI are of the types of its SDK, those of
+DashScope are as documented. A step that goes otherwise is shown with what came of it.
 """
 
 from __future__ import annotations

@@ -377,30 +377,6 @@ def test_what_a_close_means(provider: str) -> None:
     assert meant == rows != []
 
 
-@pytest.mark.parametrize(
-    ("provider", "code", "ours"),
-    [
-        ("openai", "insufficient_quota", "insufficient_quota"),
-        ("dashscope", "InvalidApiKey", "invalid_api_key"),
-        ("dashscope", "AccessDenied.Unpurchased", "access_denied"),
-        ("dashscope", "Model.NotExist", "model_not_found"),
-        ("dashscope", "Arrearage", "insufficient_quota"),
-    ],
-)
-def test_a_fatal_error_makes_any_close_final_until_the_service_answers_again(
-    provider: str, code: str, ours: str
-) -> None:
-    codec = CODECS[provider]()
-    one(codec, "session.created", session={"id": "s"})
-    refused = {"type": "invalid_request_error", "code": code, "message": f"about {KEY}"}
-    (error,) = only(one(codec, "error", error=refused), ModelEvents.ModelErrorEvent)
-    assert (error.code, error.retryable, KEY in error.message) == (ours, False, False)
-    assert (codec.closed(1006, "").code, codec.closed(1006, "").reconnect) == (ours, False)
-    if provider == "openai":
-        one(codec, "response.done", response={"id": "resp_1", "status": "completed", "output": []})
-        assert codec.closed(1006, "").reconnect, "the account was topped up"
-
-
 @of_the_family
 @given(before=st.text(max_size=30), after=st.text(max_size=30))
 def test_errors_never_repeat_the_key(provider: str, before: str, after: str) -> None:
@@ -410,17 +386,7 @@ def test_errors_never_repeat_the_key(provider: str, before: str, after: str) -> 
     assert KEY not in error.message
 
 
-@of_the_family
-def test_a_failure_without_an_error_still_ends_the_response(provider: str) -> None:
-    failed = {"id": "r", "status": "failed", "status_details": {"error": 7}}
-    assert types(one(SPEAKING[provider](), "response.done", response=failed)) == ["error", "response_done"]
-
-
 # OpenAI alone.
-
-
-def rows_of_errors(provider: str) -> list[Json]:
-    return [frame["error"] for frame in received(fixture_rows(provider, "errors")) if frame["type"] == "error"]
 
 
 def test_memory_does_not_grow_with_a_session_of_openai() -> None:

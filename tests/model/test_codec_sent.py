@@ -1,7 +1,7 @@
 """What each codec sends for the same messages, to the letter: `sent.jsonl` has a row for each message.
 
 The official SDKs send the same, or know every field: `test_openai_sent.py`, `test_dashscope_sent.py` and
-`test_gemini_sent.py`, which also have what only one of the providers can do.
+`test_gemini_codec.py`, which also have what only one of the providers can do.
 """
 
 from __future__ import annotations
@@ -38,9 +38,7 @@ from tests.model.frames import (
     HELLO,
     KEY,
     PHOTO,
-    RESULT,
     RULES,
-    SILENT,
     SPOKEN,
     Json,
     dashscope,
@@ -48,7 +46,6 @@ from tests.model.frames import (
     one,
     openai,
     say,
-    types,
 )
 
 TURN = TurnDetection(type="server_vad", threshold=0.6, silence_duration_ms=300, prefix_padding_ms=200)
@@ -150,57 +147,6 @@ def test_who_finds_the_end_of_a_turn() -> None:
         to_openai = to_openai["session"]["audio"]["input"]
         told.append((wanted, to_openai["turn_detection"], to_dashscope["session"]["turn_detection"]))
     assert told == DETECTION
-
-
-@each
-def test_transcription_that_is_off_is_not_mentioned_at_first_and_switched_off_later(provider: str) -> None:
-    codec = CODECS[provider]()
-    off = Settings(input_audio_transcription=False)
-    opening, (update,) = json.loads(codec.opening(off, [])[0]), say(codec, SessionUpdate(off))
-    if provider == "openai":
-        assert "transcription" not in opening["session"]["audio"]["input"]
-        assert update["session"]["audio"]["input"]["transcription"] is None
-    else:
-        assert "input_audio_transcription" not in opening["session"]
-        assert update["session"]["input_audio_transcription"] is None
-
-
-@each
-def test_extra_settings_are_merged_level_by_level(provider: str) -> None:
-    extra = {
-        "openai": {"reasoning": {"effort": "low"}, "audio": {"output": {"speed": 1.1}}},
-        "dashscope": {"enable_search": True, "turn_detection": {"idle_timeout_ms": 6000}},
-    }[provider]
-    (frame,) = say(FAMILY[provider](), SessionUpdate(Settings(extra=extra)))
-    session = frame["session"]
-    if provider == "openai":
-        assert session["reasoning"] == {"effort": "low"}
-        assert session["audio"]["output"] == {"format": {"type": "audio/pcm", "rate": 24000}, "speed": 1.1}
-    else:
-        assert session["enable_search"] is True
-        assert session["turn_detection"] == {"type": "server_vad", "threshold": 0.5, "idle_timeout_ms": 6000}
-
-
-@each
-def test_the_context_is_restored_in_order_and_its_echo_is_silent(provider: str) -> None:
-    """Where tools are unknown, what they returned is told in the instructions."""
-    codec = FAMILY[provider]()
-    orphan = Item(id="item_o", type="tool_result", tool_result=ToolResultBlock(id="call_gone", name="f", output="x"))
-    history = [RULES, HELLO, CALL, RESULT, *([orphan] if provider == "openai" else []), SILENT, SPOKEN]
-    update, *items = map(json.loads, codec.opening(Settings(instructions="Be brief."), history))
-    assert [update["type"], *{frame["type"] for frame in items}] == ["session.update", "conversation.item.create"]
-    restored, added, told = {
-        "openai": (["item_y", "item_h", "item_c", "item_r", "item_s"], "added", ["item_added"]),
-        "dashscope": (["item_y", "item_h", "item_s"], "created", ["item_added", "item_done"]),
-    }[provider]
-    assert [frame["item"]["id"] for frame in items] == restored
-    returned = 'Be brief.\n\nThe tool f was called with {"a":1} and returned: 2'
-    assert update["session"]["instructions"] == {"openai": "Be brief.", "dashscope": returned}[provider]
-    echo = {"id": "item_h", "type": "message", "role": "user", "status": "completed", "content": []}
-    assert one(codec, f"conversation.item.{added}", item=echo) == []
-    if provider == "openai":
-        assert one(codec, "conversation.item.done", item=echo) == []
-    assert types(one(codec, f"conversation.item.{added}", item=echo | {"id": "item_new"})) == told
 
 
 @pytest.mark.parametrize(

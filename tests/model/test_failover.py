@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 from http import HTTPStatus
-from typing import Any
+from typing import Any, Self
 
 import msgspec
 import pytest
@@ -100,6 +100,13 @@ class Call:
         self.connection: Connection
         self._said = asyncio.Event()
 
+    @classmethod
+    async def of(cls, *models: RealtimeModel, settings: Settings | None = None) -> Self:
+        """An open call."""
+        call = cls(*models)
+        await call.open(settings)
+        return call
+
     async def open(self, settings: Settings | None = None) -> None:
         self.connection = await self.model.connect(
             settings=settings or Settings(), on_event=self.note, history=lambda: self.items, runtime=Runtime()
@@ -132,25 +139,18 @@ def refused(code: str = "provider_unavailable") -> ProviderError:
     return ProviderError("not now", code=code, retryable=True)
 
 
-async def test_the_first_that_can_be_had_is_taken() -> None:
+async def test_the_first_that_can_be_had_is_taken_and_where_none_can_the_last_reason_is_told() -> None:
     first, second = Puppet(A, refuses=refused()), Puppet(A)
-    call = Call(first, second)
-    await call.open()
+    call = await Call.of(first, second)
     call.connection.send(ResponseCreate())
     await call.connection.close()
     assert second.sent == [ResponseCreate()]
     assert call.types == ["session_created", "session_ended"]
-
-
-async def test_where_none_can_be_had_the_last_reason_is_told() -> None:
-    call = Call(Puppet(A, refuses=refused()), Puppet(A, refuses=refused("invalid_api_key")))
+    call = Call(first, Puppet(A, refuses=refused("invalid_api_key")))
     with pytest.raises(ProviderError) as caught:
         await call.open()
     assert caught.value.code == "invalid_api_key"
     assert call.events == []
-
-
-async def test_no_models_are_refused() -> None:
     with pytest.raises(UsageError):
         failover([])
 
@@ -158,8 +158,7 @@ async def test_no_models_are_refused() -> None:
 async def test_what_is_said_while_nobody_is_there_reaches_the_next_model_in_order_and_once() -> None:
     first, second = Puppet(A), Puppet(msgspec.structs.replace(A, provider="b"))
     second.gate.clear()
-    call = Call(first, second)
-    await call.open()
+    call = await Call.of(first, second)
     for _ in range(10):
         call.connection.send(AudioAppend(b"\1\0" * 2_400))
     first.say(reconnecting())
@@ -186,8 +185,7 @@ async def test_what_is_said_while_nobody_is_there_reaches_the_next_model_in_orde
 
 async def test_a_model_that_comes_back_by_itself_keeps_the_call() -> None:
     first, second = Puppet(A), Puppet(A)
-    call = Call(first, second)
-    await call.open()
+    call = await Call.of(first, second)
     first.say(reconnecting())
     call.connection.send(ResponseCreate())
     first.say(ModelEvents.ModelReconnectedEvent(gap_ms=5))
@@ -200,8 +198,7 @@ async def test_a_model_that_comes_back_by_itself_keeps_the_call() -> None:
 
 async def test_the_last_one_s_reason_ends_the_call_once() -> None:
     first, second, third = Puppet(A), Puppet(A, refuses=refused()), Puppet(A, refuses=refused("invalid_api_key"))
-    call = Call(first, second, third)
-    await call.open()
+    call = await Call.of(first, second, third)
     first.end()
     await call.until("session_ended")
     assert call.types == ["session_created", "error", "reconnecting", "error", "session_ended"]
@@ -229,8 +226,7 @@ async def test_closing_while_the_next_one_is_being_connected_leaves_no_task() ->
 async def test_settings_that_change_while_the_next_one_is_being_connected_reach_it() -> None:
     first, second = Puppet(A), Puppet(A)
     second.gate.clear()
-    call = Call(first, second)
-    await call.open(Settings(instructions="old"))
+    call = await Call.of(first, second, settings=Settings(instructions="old"))
     first.end()
     call.connection.send(SessionUpdate(Settings(instructions="newer")))
     await asyncio.sleep(0)
@@ -245,8 +241,7 @@ async def test_settings_that_change_while_the_next_one_is_being_connected_reach_
 async def test_too_much_that_has_to_wait_ends_the_call_rather_than_be_dropped() -> None:
     first, second = Puppet(A), Puppet(A)
     second.gate.clear()
-    call = Call(first, second)
-    await call.open()
+    call = await Call.of(first, second)
     first.end()
     for number in range(1_001):
         call.connection.send(ItemCreate(text(f"item_{number}")))
@@ -290,8 +285,7 @@ async def test_each_model_gets_audio_at_its_own_rate_and_only_what_it_can_take()
 
 async def test_an_item_goes_by_truncation_where_a_model_deletes_none() -> None:
     first = Puppet(msgspec.structs.replace(A, supports_item_delete=False))
-    call = Call(first)
-    await call.open()
+    call = await Call.of(first)
     call.connection.send(ItemDelete("a"))
     assert first.sent == [ItemTruncate("a", 0)]
     await call.connection.close()

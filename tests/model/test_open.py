@@ -14,35 +14,24 @@ from realtime.model.scripted import ScriptedModel
 from realtime.model.services import SERVICES, default_model
 
 
-def test_a_provider_and_one_of_its_models() -> None:
+def test_a_model_is_had_by_its_provider_and_its_name_or_the_best_one_of_the_provider() -> None:
     model = open_model("openai:gpt-realtime-mini")
     assert isinstance(model, OpenAIRealtimeModel)
     assert model.profile.model == "gpt-realtime-mini"
-
-
-def test_a_provider_alone_is_its_best_model() -> None:
     assert open_model("openai").profile.model == "gpt-realtime-2.1"
-
-
-def test_the_scripted_model_needs_nothing() -> None:
     assert isinstance(open_model("scripted"), ScriptedModel)
+    assert {name: open_model(name).profile.provider for name in SERVICES} == {name: name for name in SERVICES}
 
 
-@pytest.mark.parametrize("name", ["", "openay", "OpenAI", ":gpt", "scripted:loud", "local:big"])
-def test_what_is_not_there_is_answered_with_what_is(name: str) -> None:
-    with pytest.raises(UsageError, match=r"local|leave out") as caught:
-        open_model(name)
-    assert caught.value.code == "unknown_model"
+def test_what_is_not_there_is_answered_with_what_is() -> None:
+    for name in ("", "openay", "OpenAI", ":gpt", "scripted:loud", "local:big"):
+        with pytest.raises(UsageError, match=r"local|leave out") as caught:
+            open_model(name)
+        assert caught.value.code == "unknown_model"
 
 
-@pytest.mark.parametrize("name", SERVICES)
-def test_every_service_has_a_model_of_its_name(name: str) -> None:
-    assert open_model(name).profile.provider == name
-
-
-@pytest.mark.parametrize(
-    ("environment", "name"),
-    [
+def test_the_only_provider_with_a_key_is_the_default() -> None:
+    for environment, name in (
         ({}, "local"),
         ({"OPENAI_API_KEY": ""}, "local"),
         ({"OPENAI_BASE_URL": "http://x"}, "local"),
@@ -51,10 +40,8 @@ def test_every_service_has_a_model_of_its_name(name: str) -> None:
         ({"GEMINI_API_KEY": "k", "GOOGLE_API_KEY": "k"}, "gemini"),
         ({"DASHSCOPE_API_KEY": "k"}, "dashscope"),
         ({"DASHSCOPE_API_KEY": "k", "OPENAI_API_KEY": "k"}, "local"),
-    ],
-)
-def test_the_only_provider_with_a_key_is_the_default(environment: dict[str, str], name: str) -> None:
-    assert default_model(environment) == name
+    ):
+        assert default_model(environment) == name
 
 
 def test_a_refused_key_is_told_with_the_variable_that_holds_it_and_without_the_key() -> None:

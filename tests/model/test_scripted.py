@@ -208,35 +208,33 @@ async def test_tools_stream_their_arguments_and_take_results() -> None:
         call.model.assert_finished()
 
 
-async def test_unexpected_input_is_named_at_the_end() -> None:
-    async with Call([Expect(AudioCommit)]) as call:
-        await call.send(ResponseCreate(), AudioCommit())
-        with pytest.raises(AssertionError, match="did not expect ResponseCreate"):
+@pytest.mark.parametrize(
+    ("script", "messages", "sentence"),
+    [
+        ([Expect(AudioCommit)], [ResponseCreate(), AudioCommit()], "did not expect ResponseCreate"),
+        ([Expect(ItemDelete, lambda message: message.item_id == "a")], [ItemDelete("b")], "did not expect ItemDelete"),
+        ([], [AudioAppend(SECOND), AudioCommit()], "did not expect AudioCommit"),
+        (
+            [ExpectAudio(1000), Write("never")],
+            [AudioAppend(SECOND[:-2])],
+            r"stopped before ExpectAudio\(at_ms=1000\), 2 steps from its end",
+        ),
+    ],
+    ids=["another input", "an input that misses the condition", "behind the script", "too little"],
+)
+async def test_what_the_script_does_not_expect_and_what_it_still_expects_is_named_at_the_end(
+    script: list[Step], messages: list[ModelInput], sentence: str
+) -> None:
+    async with Call(script) as call:
+        await call.send(*messages)
+        with pytest.raises(AssertionError, match=sentence):
             call.model.assert_finished()
 
 
-async def test_an_input_that_misses_the_condition_is_unexpected() -> None:
-    async with Call([Expect(ItemDelete, lambda message: message.item_id == "a")]) as call:
-        await call.send(ItemDelete("b"))
-        with pytest.raises(AssertionError, match="did not expect ItemDelete"):
-            call.model.assert_finished()
-
-
-async def test_input_after_the_script_is_unexpected_unless_lenient() -> None:
-    async with Call([]) as call:
-        await call.send(AudioAppend(SECOND), AudioCommit())
-        with pytest.raises(AssertionError, match="did not expect AudioCommit"):
-            call.model.assert_finished()
+async def test_a_lenient_script_takes_input_behind_its_end() -> None:
     async with Call([], strict=False) as call:
         await call.send(AudioCommit())
         call.model.assert_finished()
-
-
-async def test_a_script_that_stops_early_is_named_at_the_end() -> None:
-    async with Call([ExpectAudio(1000), Write("never")]) as call:
-        await call.send(AudioAppend(SECOND[:-2]))
-        with pytest.raises(AssertionError, match=r"stopped before ExpectAudio\(at_ms=1000\), 2 steps from its end"):
-            call.model.assert_finished()
 
 
 async def test_a_model_without_a_connection_is_not_finished() -> None:

@@ -22,6 +22,7 @@ import realtime
 from realtime.errors import ProviderError
 from realtime.event import Item, ModelEvent, ModelEvents
 from realtime.event.base import ContentPart
+from realtime.event.decode import classes_by_type
 from realtime.model._one_request import OneRequest
 from realtime.model.base import Address, AudioAppend, AudioCommit, Connection, Frame, ResponseCreate, Settings
 from realtime.model.openai_family.openai import OpenAIRealtimeModel
@@ -204,6 +205,21 @@ async def test_a_dropped_link_comes_back_with_context_and_the_audio_of_the_gap(
     assert call.types.count("session_created") == 1
     await wire.close()
     assert call.types.count("session_ended") == 1
+
+
+async def test_a_link_going_up_and_down_is_told_by_four_events_and_by_no_others(
+    provider: Emulator, call: Call, wire: Wire
+) -> None:
+    """MEV-16: no events for the WebSocket itself; created, reconnecting, reconnected and ended say all of it."""
+    (await provider.session()).drop()
+    await call.until("reconnected")
+    await wire.close()
+    links = [name for name in call.types if name != "session_updated"]
+    assert links == ["session_created", "reconnecting", "reconnected", "session_ended"]
+    # Everything else in the vocabulary is about what is said, about items and settings, or an error.
+    others = {*classes_by_type(ModelEvent)} - {f"model_{name}" for name in links}
+    about = ("model_response_", "model_input_", "model_item_")
+    assert {name for name in others if not name.startswith(about)} == {"model_session_updated", "model_error"}
 
 
 @pytest.mark.parametrize("code", [1001, 1011, 1012, 1013])
