@@ -168,8 +168,8 @@ def test_the_source_is_chosen_by_its_type() -> None:
     assert DataBlock(source=PNG, name="radar.png").model_dump()["name"] == "radar.png"
 
 
-def test_binary_data_travels_as_base64_text() -> None:
-    """MSG-38, MSG-40, MSG-41: decodes to the original bytes; the media type is kept."""
+def test_data_travels_as_base64_text_and_is_taken_as_bytes_or_text() -> None:
+    """MSG-38, MSG-40, MSG-41: decodes to the original bytes; the media type is kept. MSG-44: it is required."""
     for media_type, data in (
         ("image/png", b"\x89PNG\r\n\x1a\n"),
         ("audio/wav", b"RIFF\x24\x00\x00\x00WAVE"),
@@ -180,20 +180,17 @@ def test_binary_data_travels_as_base64_text() -> None:
         source = json.loads(json.dumps(block.model_dump()))["source"]
         assert (base64.b64decode(source["data"]), source["media_type"]) == (data, media_type)
         assert read_block(block.model_dump()) == block
-
-
-def test_data_is_taken_as_bytes_or_as_base64_text_with_its_media_type() -> None:
-    """MSG-41, MSG-44: the media type is required."""
     given: list[Any] = ["iVBORw==", bytearray(b"\x89PNG")]
     assert [Base64Source(data=one, media_type="image/png") for one in given] == [PNG, PNG]
-    with pytest.raises(ValueError, match="not valid base64"):
-        Base64Source(data="?iVBORw==", media_type="image/png")  # type: ignore[arg-type]
-    with pytest.raises(TypeError, match="data is bytes, not int"):
-        Base64Source(data=7, media_type="image/png")  # type: ignore[arg-type]
-    with pytest.raises(TypeError, match="media_type"):
-        Base64Source(data=b"")  # type: ignore[call-arg]
-    with pytest.raises(TypeError, match="media_type"):
-        URLSource(url="https://example.org/a.png")  # type: ignore[call-arg]
+    wrong: list[tuple[type[Exception], str, Any, Any]] = [
+        (ValueError, "not valid base64", Base64Source, {"data": "?iVBORw==", "media_type": "image/png"}),
+        (TypeError, "data is bytes, not int", Base64Source, {"data": 7, "media_type": "image/png"}),
+        (TypeError, "media_type", Base64Source, {"data": b""}),
+        (TypeError, "media_type", URLSource, {"url": "https://example.org/a.png"}),
+    ]
+    for kind, sentence, source_type, fields in wrong:
+        with pytest.raises(kind, match=sentence):
+            source_type(**fields)
 
 
 def test_a_url_is_a_uri() -> None:

@@ -57,23 +57,14 @@ def said(*history: Item, **options: Any) -> list[tuple[str, Any]]:
     return [(message["role"], message["content"]) for message in written(*history, **options)]
 
 
-def test_messages_have_roles_and_names() -> None:
-    made = messages(spoken("Hello."), assistant("Hi."), user("Bye.", "Ann"), instructions="Be kind.", agent_name="Mia")
-    assert [(one.role, one.name, one.get_text_content()) for one in made] == [
-        ("system", "system", "Be kind."),
-        ("user", "user", "Hello."),
-        ("assistant", "Mia", "Hi."),
-        ("user", "Ann", "Bye."),
-    ]
-
-
 def test_instructions_words_and_answers_become_messages() -> None:
-    assert said(spoken("Hello."), assistant("Hi there."), user("How are you?"), system="Be kind.") == [
-        ("system", "Be kind."),
-        ("user", "Hello."),
-        ("assistant", "Hi there."),
-        ("user", "How are you?"),
-    ]
+    history = [spoken("Hello."), assistant("Hi there."), user("How are you?", "Ann")]
+    roles = ["system", "user", "assistant", "user"]
+    texts = ["Be kind.", "Hello.", "Hi there.", "How are you?"]
+    assert said(*history, system="Be kind.") == [*zip(roles, texts, strict=True)]
+    made = messages(*history, instructions="Be kind.", agent_name="Mia")
+    assert [one.name for one in made] == ["system", "user", "Mia", "Ann"]
+    assert [(one.role, one.get_text_content()) for one in made] == [*zip(roles, texts, strict=True)]
 
 
 def test_roles_alternate_also_where_turns_did_not() -> None:

@@ -80,11 +80,10 @@ def test_a_response_is_cut_to_the_words_that_were_heard() -> None:
 
 def test_a_response_from_before_this_connection_is_cut_to_the_words_that_are_told() -> None:
     said = Item(id="r", role="assistant", content=(ContentPart(type="audio", transcript="One two three."),))
-    conversation = conversation_of([said])
-    assert truncate(conversation, ItemTruncate("r", 700, "One")) == "One"
-    conversation = conversation_of([said])
-    assert truncate(conversation, ItemTruncate("r", 100, "")) == ""
-    assert texts(conversation) == []
+    for words, audio_ms in (("One", 700), ("", 100)):
+        conversation = conversation_of([said])
+        assert truncate(conversation, ItemTruncate("r", audio_ms, words)) == words
+        assert texts(conversation) == ([words] if words else [])
 
 
 def test_a_response_of_which_nothing_was_heard_is_not_shown_to_the_language_model() -> None:

@@ -155,17 +155,13 @@ def error_rate(folder: Path, recognizer: Recognizer) -> tuple[float, int]:
 
 
 @pytest.mark.long
-def test_at_most_3_percent_of_the_words_of_real_speech_are_wrong(recordings_dir: Path, recognizer: Recognizer) -> None:
-    rate, count = error_rate(recordings_dir / "audio", recognizer)
-    assert count > 200
-    assert rate <= 0.03
-
-
-@pytest.mark.long
-def test_at_most_5_percent_of_the_words_of_our_own_speech_are_wrong(fixtures_dir: Path, recognizer: Recognizer) -> None:
-    rate, count = error_rate(fixtures_dir / "audio", recognizer)
-    assert count > 50
-    assert rate <= 0.05
+@pytest.mark.parametrize(("folder", "at_least", "at_most"), [("recordings_dir", 200, 0.03), ("fixtures_dir", 50, 0.05)])
+def test_few_words_of_real_speech_and_of_our_own_are_wrong(
+    request: pytest.FixtureRequest, recognizer: Recognizer, folder: str, at_least: int, at_most: float
+) -> None:
+    rate, count = error_rate(request.getfixturevalue(folder) / "audio", recognizer)
+    assert count > at_least
+    assert rate <= at_most
 
 
 @pytest.mark.parametrize("folder", ["fixtures_dir", "recordings_dir"])
