@@ -116,17 +116,16 @@ async def test_an_answer_that_gemini_does_not_give_is_a_failure(endpoint: ChatEn
         assert (caught.value.code, caught.value.retryable) == means
 
 
-async def test_a_wrong_key_is_told_although_gemini_says_400(endpoint: ChatEndpoint) -> None:
+async def test_a_wrong_key_is_told_although_gemini_says_400_and_a_setting_that_it_does_not_have_at_once(
+    endpoint: ChatEndpoint,
+) -> None:
+    with pytest.raises(ValueError, match="no such setting: nonsense: extra_forbidden, temperature: float_parsing"):
+        await GEMINI.model(endpoint.base_url)(HELLO, nonsense=3, temperature="hot")
+    assert endpoint.asked == []
     body = GEMINI.error("API key not valid. Please pass a valid API key.", 400)
     endpoint.will(body, status=400, headers=JSON)
     with pytest.raises(ProviderError, match="refused the key"):
         await whole(await GEMINI.model(endpoint.base_url)(HELLO))
-
-
-async def test_a_setting_that_gemini_does_not_have_is_refused_at_once(endpoint: ChatEndpoint) -> None:
-    with pytest.raises(ValueError, match="no such setting: nonsense: extra_forbidden, temperature: float_parsing"):
-        await GEMINI.model(endpoint.base_url)(HELLO, nonsense=3, temperature="hot")
-    assert endpoint.asked == []
 
 
 async def test_the_schema_of_an_answer_is_geminis_own(endpoint: ChatEndpoint) -> None:

@@ -89,6 +89,9 @@ async def test_what_nobody_set_is_not_sent(endpoint: ChatEndpoint) -> None:
     sent = await endpoint.request()
     assert set(sent.body) == {"model", "messages", "stream", "stream_options"}
     assert sent.said == [("user", LISTENING)]
+    endpoint.will(*words("Hi."), DONE)
+    whole_address = endpoint.base_url + "/chat/completions"
+    assert await replies(ChatLanguageModel(whole_address, "qwen3")) == [ReplyText("Hi.")], "it does as well"
 
 
 async def test_what_is_meant_for_openai_alone_goes_to_no_other_endpoint(
@@ -152,13 +155,10 @@ async def test_what_other_servers_do_differently_is_taken(endpoint: ChatEndpoint
     assert text_of(await answer(endpoint, *frames)) == "Hi."
 
 
-async def test_an_empty_answer_is_silence(endpoint: ChatEndpoint) -> None:
-    assert await answer(endpoint, *words(), DONE) == []
-
-
 async def test_a_server_that_does_not_hang_up_takes_nothing_from_the_answer(
     endpoint: ChatEndpoint, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    assert await answer(endpoint, *words(), DONE) == [], "an empty answer is silence"
     monkeypatch.setattr(sdk_model, "AFTER_END_S", 0.0)
     assert text_of(await answer(endpoint, *words("Hi."), Hold())) == "Hi."
 
@@ -208,14 +208,6 @@ async def test_what_is_no_answer_is_a_failure(endpoint: ChatEndpoint, frames: li
 # -- secrets, settings -------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("address", ["http://ann:pass-9f2@localhost/v1", "http://localhost/v1?key=pass-9f2"])
-def test_an_address_with_a_secret_in_it_is_refused_without_repeating_it(address: str) -> None:
-    """The HTTP client writes each address that it asks into its log."""
-    with pytest.raises(UsageError, match="a key goes into REALTIME_LLM_API_KEY") as caught:
-        ChatLanguageModel(address, "qwen3")
-    assert "pass-9f2" not in str(caught.value)
-
-
 def environment(**more: str) -> dict[str, str]:
     return {f"REALTIME_LLM_{name}": value for name, value in more.items()}
 
@@ -237,6 +229,11 @@ def test_the_environment_names_the_endpoint() -> None:
 
 
 def test_half_an_environment_or_a_wrong_one_names_the_variable() -> None:
+    # The HTTP client writes each address that it asks into its log.
+    for address in ("http://ann:pass-9f2@localhost/v1", "http://localhost/v1?key=pass-9f2"):
+        with pytest.raises(UsageError, match="a key goes into REALTIME_LLM_API_KEY") as caught:
+            ChatLanguageModel(address, "qwen3")
+        assert "pass-9f2" not in str(caught.value)
     for named, variables in (
         ("REALTIME_LLM_BASE_URL is not", {"MODEL": "qwen3"}),
         ("REALTIME_LLM_MODEL", {"BASE_URL": "http://localhost:11434/v1"}),
@@ -247,11 +244,6 @@ def test_half_an_environment_or_a_wrong_one_names_the_variable() -> None:
     ):
         with pytest.raises(UsageError, match=named):
             language_model_from_environment(environment(**variables))
-
-
-async def test_the_whole_address_of_the_documentation_does_as_well(endpoint: ChatEndpoint) -> None:
-    endpoint.will(*words("Hi."), DONE)
-    assert await replies(ChatLanguageModel(endpoint.base_url + "/chat/completions", "qwen3")) == [ReplyText("Hi.")]
 
 
 def test_without_the_package_the_line_that_installs_it_is_named(monkeypatch: pytest.MonkeyPatch) -> None:

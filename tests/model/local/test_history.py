@@ -48,15 +48,10 @@ def test_two_pieces_of_one_turn_are_one_turn_for_the_language_model() -> None:
     conversation = conversation_of([user("a", "I would like"), user("b", "a cup of tea")])
     assert texts(conversation, "b") == ["I would like a cup of tea"]
     assert texts(conversation) == ["I would like", "a cup of tea"]
-
-
-def test_pictures_between_two_pieces_of_a_turn_stay() -> None:
     picture = Item(id="p", role="user", content=(ContentPart(type="image", image=b"x", media_type="image/jpeg"),))
-    conversation = conversation_of([user("a", "what is"), picture, user("b", "this thing")])
-    assert [(item.id, item.text) for item in prompt_items(conversation.items(), {"b"})] == [
-        ("b", "what is this thing"),
-        ("p", ""),
-    ]
+    add_item(conversation, picture, "a")
+    items = [(item.id, item.text) for item in prompt_items(conversation.items(), {"b"})]
+    assert items == [("b", "I would like a cup of tea"), ("p", "")], "pictures between the pieces stay"
 
 
 def test_a_piece_behind_a_response_that_was_heard_is_a_turn_of_its_own() -> None:
