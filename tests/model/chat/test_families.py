@@ -110,9 +110,11 @@ def calls_of(response: ChatResponse) -> list[tuple[str, str]]:
 # -- answers -----------------------------------------------------------------------------------------------------------
 
 
-def read_by_sdk(name: str, frames: list[Frame], answer: str) -> None:
-    """Raises where the types of the SDK do not know a frame of a stream, or a whole answer. DashScope has none."""
-    match name:
+@pytest.mark.parametrize("provider", [PROVIDERS["openai"], PROVIDERS["gemini"], PROVIDERS["anthropic"]])
+def test_the_frames_of_these_tests_are_those_of_the_sdk(provider: Provider) -> None:
+    """DashScope's has no types of them."""
+    frames, answer = provider.frames(ALL), provider.whole(ALL)
+    match provider.name:
         case "openai":
             from openai.types.chat import ChatCompletion, ChatCompletionChunk
 
@@ -132,10 +134,6 @@ def read_by_sdk(name: str, frames: list[Frame], answer: str) -> None:
             for text in [str(frame) for frame in frames if "event: ping" not in str(frame)]:
                 events.validate_json(text.partition("data: ")[2])
             Message.model_validate_json(answer)
-
-
-def test_the_frames_of_these_tests_are_those_of_the_sdk(provider: Provider) -> None:
-    read_by_sdk(provider.name, provider.frames(ALL), provider.whole(ALL))
 
 
 async def test_thoughts_words_calls_and_usage_are_the_same_from_every_family(family: Family) -> None:
