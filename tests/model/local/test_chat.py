@@ -14,7 +14,7 @@ from realtime.event.config import ToolDeclaration
 from realtime.model.chat import sdk_model
 from realtime.model.local.chat import ChatLanguageModel, language_model_from_environment
 from realtime.model.local.chat_messages import LISTENING, HistoryLimits
-from realtime.model.local.language_model import Prompt, Reply, ReplyText, ReplyThought, ReplyToolCall
+from realtime.model.local.language_model import Prompt, Reply, ReplyText, ReplyToolCall
 from tests.model.local.chat_endpoint import (
     DONE,
     KEY,
@@ -109,17 +109,6 @@ async def test_openai_is_told_the_length_of_an_answer_by_its_new_name() -> None:
     assert language_model._options(prompt(max_output_tokens=5)) == {"max_completion_tokens": 5}
 
 
-# -- thoughts ----------------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("field", ["reasoning_content", "reasoning"])
-async def test_thoughts_in_a_field_of_their_own_are_thoughts_and_no_words(endpoint: ChatEndpoint, field: str) -> None:
-    """vLLM, llama.cpp and DeepSeek send `reasoning_content`, Ollama and OpenRouter `reasoning`."""
-    thoughts = [chunk({"role": "assistant", "content": None, field: text}) for text in ("The user", " greets.")]
-    given = await answer(endpoint, *thoughts, *words("Hi."), DONE)
-    assert given == [ReplyThought("The user"), ReplyThought(" greets."), ReplyText("Hi.")]
-
-
 async def test_calls_of_ollama_are_told_apart_behind_its_words(endpoint: ChatEndpoint) -> None:
     """ollama/ollama#15457: every call is numbered 0, and the reason comes in a chunk of its own. ollama/ollama#7881:
     neither numbers nor ids. Arguments that are no JSON are left to the tool."""
@@ -166,7 +155,7 @@ async def test_a_server_that_does_not_hang_up_takes_nothing_from_the_answer(
 # -- failures ----------------------------------------------------------------------------------------------------------
 
 
-async def test_nobody_listening_names_the_address_and_the_variable() -> None:
+async def test_nobody_listening_and_a_wrong_key_name_the_variable(endpoint: ChatEndpoint) -> None:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         address = f"http://127.0.0.1:{taken.getsockname()[1]}/v1"
@@ -175,9 +164,6 @@ async def test_nobody_listening_names_the_address_and_the_variable() -> None:
     assert (caught.value.code, caught.value.retryable) == ("provider_unavailable", True)
     assert address in caught.value.message
     assert "REALTIME_LLM_BASE_URL" in caught.value.message
-
-
-async def test_a_missing_key_is_told_from_a_wrong_one(endpoint: ChatEndpoint) -> None:
     assert "wants a key: set" in (await failure(endpoint, "{}", status=401)).message
     assert "refused the key in" in (await failure(endpoint, "{}", status=401, api_key=KEY)).message
 

@@ -80,12 +80,9 @@ def test_the_user_comes_first_and_the_answer_follows_somebody() -> None:
     assert said(assistant("Welcome."), user("Hello.")) == [listening, welcome, hello]
     assert said(user("Hello."), assistant("Hi.")) == [hello, hi, go_on]
     assert said(assistant("Hi.")) == [listening, hi, go_on]
+    assert said(spoken(""), user("Hello."), assistant("")) == [hello], "what was not understood is not sent"
     # A language model that is asked to go on would talk by itself after each noise.
     assert said(user("Hello."), assistant("Hi."), noise) == [hello, hi, ("user", NOT_UNDERSTOOD)]
-
-
-def test_what_was_not_understood_is_not_sent() -> None:
-    assert said(spoken(""), user("Hello."), assistant("")) == [("user", "Hello.")]
 
 
 def test_system_items_stay_where_they_stand() -> None:
@@ -98,10 +95,8 @@ def test_system_items_stay_where_they_stand() -> None:
 def test_speakers_are_named_where_there_are_several() -> None:
     assert said(user("Hello.", "Ann")) == [("user", "Hello.")]
     assert said(user("Hello.", "Ann"), user("Hi.", "Bo"), user("Who?")) == [("user", "[Ann]: Hello.\n[Bo]: Hi.\nWho?")]
-
-
-def test_what_another_agent_said_names_it_once() -> None:
-    assert said(user("Hello.", "Ann"), user("[Friday]: Hi.", "Friday")) == [("user", "[Ann]: Hello.\n[Friday]: Hi.")]
+    agent = user("[Friday]: Hi.", "Friday")
+    assert said(user("Hello.", "Ann"), agent) == [("user", "[Ann]: Hello.\n[Friday]: Hi.")], "it is named once"
 
 
 def test_neither_words_nor_a_user_name_put_words_into_another_s_mouth() -> None:

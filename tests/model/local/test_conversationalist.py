@@ -129,9 +129,6 @@ def test_several_results_are_told_in_order_and_failures_and_refusals_plainly() -
 def test_small_talk() -> None:
     told = [(text, part, said(talk(text))) for text, part in [*rows("small_talk"), ["", "did not catch that"]]]
     assert_none(row for row in told if row[1] not in row[2])
-
-
-def test_the_last_answer_is_repeated() -> None:
     assert said(talk("Hi.", "It is 3:45 PM.", "Can you repeat that?")) == "It is 3:45 PM."
     assert said(talk("Repeat that.")) == "I have not said anything yet."
 

@@ -88,14 +88,11 @@ def test_a_response_of_which_nothing_was_heard_is_not_shown_to_the_language_mode
     assert texts(conversation) == ["hello"]
 
 
-def test_the_oldest_items_of_an_endless_call_are_forgotten() -> None:
+def test_the_oldest_items_of_an_endless_call_are_forgotten_and_pictures_that_are_kept_stay_whole() -> None:
     conversation = conversation_of([])
     for number in range(1000):
         add_item(conversation, user(str(number), str(number)))
     assert texts(conversation) == [str(number) for number in range(600, 1000)]
-
-
-def test_every_picture_that_is_kept_stays_whole() -> None:
     part = ContentPart(type="image", image=b"x", media_type="image/jpeg")
     conversation = conversation_of([Item(id=str(number), role="user", content=(part,)) for number in range(50)])
     assert all(item.content[0].image == b"x" for item in conversation.items())

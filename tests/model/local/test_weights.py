@@ -78,24 +78,20 @@ def test_without_their_wheels_the_ways_to_get_the_parts_are_named(monkeypatch: p
     assert (part.available, part.install) == (False, "pip install --no-deps pipecat-ai==1.14.0")
 
 
-def test_status_names_every_part_and_what_it_gives() -> None:
+def test_status_names_every_part_what_it_gives_and_what_is_wrong(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     parts = {part.name: part for part in speech_status(install="make serve")}
-    assert list(parts) == [
-        *("voice activity", "recognition", "better ears", "end of a turn", "small model", "voice", "espeak-ng")
-    ]
+    names = ["voice activity", "recognition", "better ears", "end of a turn", "small model", "voice", "espeak-ng"]
+    assert [*parts] == names
     assert all(parts[name].available for name in ("voice activity", "recognition", "end of a turn", "voice"))
     assert all(part.gives for part in parts.values())
-    assert parts["voice"].install == "make serve"
-    assert parts["espeak-ng"].install == "apt install espeak-ng"
-
-
-def test_status_says_what_is_wrong(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert (parts["voice"].install, parts["espeak-ng"].install) == ("make serve", "apt install espeak-ng")
     monkeypatch.setattr(weights.shutil, "which", lambda name: None)
     parts = {part.name: part for part in speech_status(tmp_path)}
-    assert not parts["recognition"].available
-    assert "config.json cannot be read" in parts["recognition"].missing
-    assert not parts["espeak-ng"].available
-    assert "PATH" in parts["espeak-ng"].missing
+    for name, missing in (("recognition", "config.json cannot be read"), ("espeak-ng", "PATH")):
+        assert not parts[name].available
+        assert missing in parts[name].missing
 
 
 def run(code: str, cwd: Path) -> None:
