@@ -5,7 +5,6 @@ import re
 from collections.abc import Iterable
 from pathlib import Path
 
-import jiwer
 import numpy as np
 import pytest
 
@@ -142,6 +141,8 @@ def turns_of(pcm: bytes) -> list[bytes]:
 
 def error_rate(folder: Path, recognizer: Recognizer) -> tuple[float, int]:
     """Word error rate over the clean speech of a folder with a manifest, and how many words that is."""
+    import jiwer
+
     said, heard = [], []
     for entry in json.loads((folder / "manifest.json").read_text()):
         if entry["transcript"] and not entry["file"].startswith(("mix_", "echo_")) and entry.get("voice") != "espeak":
