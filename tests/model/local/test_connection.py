@@ -341,8 +341,9 @@ async def test_a_turn_that_ended_in_haste_and_its_rest_are_one_for_the_mind(call
     await call.until(m.ModelResponseDoneEvent, 2)
     if at_once:
         assert asked(call) == ["I would like a cup of tea"]
-    assert asked(call)[0].startswith("I would like")
-    assert asked(call)[-1].endswith("a cup of tea")
+    else:
+        assert asked(call)[0] == "I would like"
+        assert asked(call)[-1].endswith("a cup of tea")
 
 
 async def test_much_later_speech_is_a_turn_of_its_own(call: Call[Parrot]) -> None:
