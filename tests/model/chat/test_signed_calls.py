@@ -44,10 +44,6 @@ async def calls_in(
     return [one for one in replies if isinstance(one, ReplyToolCall)]
 
 
-def question(text: str) -> Item:
-    return message("user", text)
-
-
 def round_of(calls: Sequence[ReplyToolCall]) -> list[Item]:
     """The items of calls and their results, as the embedded model keeps them."""
     blocks = [
@@ -72,13 +68,13 @@ def signatures_in(body: Any) -> list[tuple[str, bytes | None]]:
 
 async def test_the_signature_of_a_call_goes_back_with_it_in_this_turn_and_later_ones(endpoint: ChatEndpoint) -> None:
     model = model_at(endpoint).for_call()
-    history = [question("What time is it?")]
+    history = [message("user", "What time is it?")]
     calls = await calls_in(endpoint, model, history, asks(), asks(signed=False, zone="Rome"))
     history += round_of(calls)
     assert await calls_in(endpoint, model, history, {"text": "Noon."}) == []
     asked = [("Oslo", b"signed"), ("Rome", None)]
     assert signatures_in(endpoint.asked[-1].body) == asked
-    history += [message("assistant", "Noon."), question("And now?")]
+    history += [message("assistant", "Noon."), message("user", "And now?")]
     (again,) = await calls_in(endpoint, model, history, asks(zone="Bern"))
     assert signatures_in(endpoint.asked[-1].body) == asked
     await calls_in(endpoint, model, [*history, *round_of([again])], {"text": "One."})
@@ -87,11 +83,11 @@ async def test_the_signature_of_a_call_goes_back_with_it_in_this_turn_and_later_
 
 async def test_a_call_knows_its_own_signatures_alone_and_one_without_gets_any_id(endpoint: ChatEndpoint) -> None:
     given = model_at(endpoint)
-    history = [question("What time is it?")]
+    history = [message("user", "What time is it?")]
     history += round_of(await calls_in(endpoint, given.for_call(), history, asks()))
     await calls_in(endpoint, given.for_call(), history, {"text": "Noon."})
     assert signatures_in(endpoint.asked[-1].body) == [("Oslo", None)]
-    (call,) = await calls_in(endpoint, given.for_call(), [question("Time?")], asks(signed=False))
+    (call,) = await calls_in(endpoint, given.for_call(), [message("user", "Time?")], asks(signed=False))
     assert call.id == ""
 
 
@@ -99,7 +95,7 @@ async def test_a_summary_of_the_call_leaves_the_signatures_of_what_stays(endpoin
     config = CompressionConfig(enable=True, agent_token_counter=CharTokenCounter(), trigger_threshold=10_000)
     chat = GEMINI.model(endpoint.base_url)
     model = FormattedLanguageModel(chat, GeminiChatFormatter(), compression_config=config).for_call()
-    history = [question("What time is it?")]
+    history = [message("user", "What time is it?")]
     history += round_of(await calls_in(endpoint, model, history, asks()))
     await calls_in(endpoint, model, history, {"text": "Noon."})
     assert signatures_in(endpoint.asked[-1].body) == [("Oslo", b"signed")]
