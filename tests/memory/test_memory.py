@@ -36,12 +36,6 @@ async def filled(*ids: str, marks: str | list[str] | None = None) -> InMemoryMem
     return memory
 
 
-def test_a_memory_has_a_state() -> None:
-    """SES-02: as every memory has."""
-    assert isinstance(InMemoryMemory(), MemoryBase)
-    assert issubclass(MemoryBase, StateModule)
-
-
 async def test_messages_are_kept_in_their_order_and_removed_by_id() -> None:
     memory = await filled("0", "1", "2", "3", "4")
     await memory.add(None)
@@ -124,7 +118,7 @@ async def test_compressed_messages_are_left_out_and_their_summary_comes_first() 
 
 
 async def test_the_state_is_json_and_restores_the_memory() -> None:
-    """FMT-11: thoughts too are kept, for debugging; and bytes, calls and results."""
+    """SES-02: as every memory has. FMT-11: thoughts too are kept, for debugging; and bytes, calls and results."""
     blocks = [
         ThinkingBlock(thinking="Hm.", signature="sig"),
         ToolCallBlock(id="c1", name="clock"),
@@ -135,6 +129,8 @@ async def test_the_state_is_json_and_restores_the_memory() -> None:
     await memory.add(AssistantMsg("Friday", blocks))
     await memory.update_compressed_summary("Before.")
     state = json.loads(json.dumps(memory.state_dict()))
+    assert isinstance(memory, MemoryBase)
+    assert issubclass(MemoryBase, StateModule)
     restored = InMemoryMemory()
     restored.load_state_dict(state)
     assert restored.content == memory.content

@@ -39,10 +39,7 @@ CALL = {"type": "tool_call", "id": "call_1", "name": "weather"}
 RESULT = {"type": "tool_result", "id": "call_1", "name": "weather"}
 WIRE: list[tuple[Block, dict[str, Any]]] = [
     (TextBlock(text="Hello", id="b1"), {"type": "text", "text": "Hello", "id": "b1"}),
-    (
-        DataBlock(source=PNG, id="b2", name="radar"),
-        {"type": "data", "source": BASE64, "id": "b2", "name": "radar"},
-    ),
+    (DataBlock(source=PNG, id="b2", name="radar"), {"type": "data", "source": BASE64, "id": "b2", "name": "radar"}),
     (
         DataBlock(source=LINK, id="b3"),
         {
@@ -117,15 +114,6 @@ def test_a_block_has_a_fixed_type_and_is_read_from_its_bare_object(kind: str) ->
     assert through_json(block) == block
 
 
-def test_the_type_of_a_source_is_fixed() -> None:
-    """MSG-39, MSG-42: a wrong value is rejected."""
-    for source, kind in ((PNG, "base64"), (URLSource(url="file:///a", media_type="a/b"), "url")):
-        fields = msgspec.structs.asdict(source)
-        assert type(source)(type=kind, **fields) == source  # type: ignore[call-arg]
-        with pytest.raises(ValueError, match=f"is '{kind}', not 'text'"):
-            type(source)(type="text", **fields)  # type: ignore[call-arg]
-
-
 def test_an_id_is_generated_unless_it_is_given() -> None:
     """MSG-27, MSG-32, MSG-35, MSG-50: two blocks differ; an explicit id is kept. MSG-28: the smallest text block."""
     for kind in ("text", "thinking", "data", "hint"):
@@ -146,7 +134,7 @@ def test_text_survives_the_round_trip() -> None:
     assert json.loads(json.dumps(link.model_dump()))["source"]["url"] == "https://example.org/a%20b.png?x=1#y"
 
 
-def test_what_a_provider_adds_to_thinking_is_kept() -> None:
+def test_what_a_provider_adds_to_thinking_is_kept_also_when_it_is_copied_and_pickled() -> None:
     """MSG-33: add `signature`, dump, load, dump equal."""
     block = ThinkingBlock(thinking="hm", signature="c2ln", redacted={"n": [1]})  # type: ignore[call-arg]
     dumped = block.model_dump()
@@ -154,22 +142,30 @@ def test_what_a_provider_adds_to_thinking_is_kept() -> None:
     assert "extra" not in dumped
     loaded = through_json(block)
     assert loaded.model_dump() == dumped
+    for one in (block, ToolResultBlock(id="c1", name="f", output=[TextBlock(text="x")])):
+        assert copy.deepcopy(one) == pickle.loads(pickle.dumps(one)) == one
     assert loaded == block
 
 
 def test_the_source_is_chosen_by_its_type() -> None:
-    """MSG-36: both dicts load to the right class. MSG-37: a name is None by default, and may be set."""
+    """MSG-36: both dicts load to the right class. MSG-39, MSG-42: a wrong value is rejected. MSG-37: a name is None by
+    default, and may be set."""
     inside = read_block({"type": "data", "source": BASE64})
     outside = read_block({"type": "data", "source": {"type": "url", "url": "https://a.b/c", "media_type": "a/b"}})
     assert isinstance(inside, DataBlock)
     assert isinstance(outside, DataBlock)
     assert (inside.source, outside.source) == (PNG, URLSource(url="https://a.b/c", media_type="a/b"))
+    for source, kind in ((inside.source, "base64"), (outside.source, "url")):
+        fields = msgspec.structs.asdict(source)
+        assert type(source)(type=kind, **fields) == source
+        with pytest.raises(ValueError, match=f"is '{kind}', not 'text'"):
+            type(source)(type="text", **fields)
     assert inside.name is None
     assert DataBlock(source=PNG, name="radar.png").model_dump()["name"] == "radar.png"
 
 
-def test_binary_data_travels_as_base64_text() -> None:
-    """MSG-38, MSG-40, MSG-41: decodes to the original bytes; the media type is kept."""
+def test_data_travels_as_base64_text_and_is_taken_as_bytes_or_text() -> None:
+    """MSG-38, MSG-40, MSG-41: decodes to the original bytes; the media type is kept. MSG-44: it is required."""
     for media_type, data in (
         ("image/png", b"\x89PNG\r\n\x1a\n"),
         ("audio/wav", b"RIFF\x24\x00\x00\x00WAVE"),
@@ -180,20 +176,17 @@ def test_binary_data_travels_as_base64_text() -> None:
         source = json.loads(json.dumps(block.model_dump()))["source"]
         assert (base64.b64decode(source["data"]), source["media_type"]) == (data, media_type)
         assert read_block(block.model_dump()) == block
-
-
-def test_data_is_taken_as_bytes_or_as_base64_text_with_its_media_type() -> None:
-    """MSG-41, MSG-44: the media type is required."""
     given: list[Any] = ["iVBORw==", bytearray(b"\x89PNG")]
     assert [Base64Source(data=one, media_type="image/png") for one in given] == [PNG, PNG]
-    with pytest.raises(ValueError, match="not valid base64"):
-        Base64Source(data="?iVBORw==", media_type="image/png")  # type: ignore[arg-type]
-    with pytest.raises(TypeError, match="data is bytes, not int"):
-        Base64Source(data=7, media_type="image/png")  # type: ignore[arg-type]
-    with pytest.raises(TypeError, match="media_type"):
-        Base64Source(data=b"")  # type: ignore[call-arg]
-    with pytest.raises(TypeError, match="media_type"):
-        URLSource(url="https://example.org/a.png")  # type: ignore[call-arg]
+    wrong: list[tuple[type[Exception], str, Any, Any]] = [
+        (ValueError, "not valid base64", Base64Source, {"data": "?iVBORw==", "media_type": "image/png"}),
+        (TypeError, "data is bytes, not int", Base64Source, {"data": 7, "media_type": "image/png"}),
+        (TypeError, "media_type", Base64Source, {"data": b""}),
+        (TypeError, "media_type", URLSource, {"url": "https://example.org/a.png"}),
+    ]
+    for kind, sentence, source_type, fields in wrong:
+        with pytest.raises(kind, match=sentence):
+            source_type(**fields)
 
 
 def test_a_url_is_a_uri() -> None:
@@ -296,10 +289,3 @@ def test_older_names_are_understood() -> None:
     assert AudioBlock(source=LINK).source == LINK
     with pytest.raises(ValueError, match="'audio/wav' is no video"):
         VideoBlock(source=LINK)
-
-
-def test_blocks_can_be_copied_and_pickled() -> None:
-    thinking = ThinkingBlock(thinking="x", signature="s")  # type: ignore[call-arg]
-    for block in (thinking, ToolResultBlock(id="c1", name="f", output=[TextBlock(text="x")])):
-        assert copy.deepcopy(block) == block
-        assert pickle.loads(pickle.dumps(block)) == block

@@ -103,10 +103,7 @@ GROWS: dict[str, tuple[Any, Any, str, str]] = {
     "text": (e.TextBlockStartEvent, e.TextBlockDeltaEvent, "block_id", "delta"),
     "thinking": (e.ThinkingBlockStartEvent, e.ThinkingBlockDeltaEvent, "block_id", "delta"),
     "data": (partial(e.DataBlockStartEvent, media_type="a/b"), e.DataBlockDeltaEvent, "block_id", "data"),
-    "tool_call": (
-        partial(e.ToolCallStartEvent, tool_call_name="f"),
-        *(e.ToolCallDeltaEvent, "tool_call_id", "delta"),
-    ),
+    "tool_call": (partial(e.ToolCallStartEvent, tool_call_name="f"), *(e.ToolCallDeltaEvent, "tool_call_id", "delta")),
 }
 """Start, delta, and the names of the block's id and of what it grows by."""
 PIECES = st.tuples(

@@ -54,6 +54,7 @@ def test_a_message_holds_one_turn_of_a_user_or_an_assistant_and_has_an_id_of_its
     """MSG-01: build both, JSON round trip equal. MSG-05: 10 000 Msgs, no duplicate id."""
     for msg in (UserMsg("Ann", "How is the weather?"), AssistantMsg("Friday", ALL)):
         assert Msg.from_json(msg.to_json()) == msg
+    assert repr(UserMsg("Ann", "secret", id="m1")) == "Msg(id='m1', name='Ann', role='user', content=[text])"
     assert len({UserMsg("Ann", None).id for _ in range(10_000)}) == 10_000
 
 
@@ -69,12 +70,6 @@ def test_a_message_is_built_by_position_from_plain_text() -> None:
     for role in others:
         with pytest.raises(ValueError, match="a role is one of user, assistant, system"):
             Msg("Ann", "Hi", role)
-
-
-def test_the_order_of_blocks_survives() -> None:
-    """MSG-08: order survives dump/load."""
-    mixed: list[Block] = [TextBlock(text=str(number)) if number % 2 else IMAGE for number in range(9)]
-    assert Msg.model_validate(UserMsg("Ann", mixed).model_dump()).content == mixed
 
 
 def test_metadata_is_not_shared() -> None:
@@ -104,23 +99,18 @@ def test_the_time_of_creation_is_iso_8601() -> None:
         msg.timestamp = "now"  # type: ignore[misc]
 
 
-def test_what_a_reply_leaves_is_none_until_it_ends() -> None:
-    """MSG-13: dump contains them, default None."""
-    dumped = AssistantMsg("Friday", []).model_dump()
-    fields = ("finished_at", "usage", "finished_reason", "structured_output", "error")
-    assert {name: dumped[name] for name in fields} == dict.fromkeys(fields)
-
-
 def test_users_say_and_show_systems_say_and_assistants_may_do_everything() -> None:
     """MSG-21: each of the other four block types raises. MSG-22: DataBlock in SystemMsg raises. MSG-20: on the
-    constructor. MSG-23: all six at once is accepted. MSG-14: text + image + text in one UserMsg. MSG-81: build,
-    accepted."""
+    constructor. MSG-23: all six at once is accepted. MSG-08: order survives dump/load. MSG-14: text + image + text in
+    one UserMsg. MSG-81: build, accepted."""
     for block in (THINKING, HINT, CALL, RESULT):
         with pytest.raises(ValueError, match=f"a user message holds no {block.type} block"):
             UserMsg("Ann", [TEXT, block])
     for block in (IMAGE, THINKING, HINT, CALL, RESULT):
         with pytest.raises(ValueError, match=f"a system message holds no {block.type} block"):
             SystemMsg("system", [block])
+    mixed: list[Block] = [TextBlock(text=str(number)) if number % 2 else IMAGE for number in range(9)]
+    assert Msg.model_validate(UserMsg("Ann", mixed).model_dump()).content == mixed
     after = TextBlock(text="What is it?")
     assert UserMsg("Ann", [TEXT, IMAGE, after]).content == [TEXT, IMAGE, after]
     assert SystemMsg("system", [TEXT]).content == [TEXT]
@@ -158,7 +148,10 @@ def test_factories_give_their_role() -> None:
 
 
 def test_optional_fields_may_be_given() -> None:
-    """MSG-82: keyword arguments on the factories."""
+    """MSG-82: keyword arguments on the factories. MSG-13: dump contains them, default None."""
+    dumped = AssistantMsg("Friday", []).model_dump()
+    left = ("finished_at", "usage", "finished_reason", "structured_output", "error")
+    assert {name: dumped[name] for name in left} == dict.fromkeys(left)
     usage = Usage(input_tokens=1, output_tokens=2, cache_input_tokens=3)
     fields: dict[str, Any] = {
         "metadata": {"k": [1]},
@@ -262,10 +255,6 @@ def test_what_is_no_message_is_refused_in_a_sentence() -> None:
             Msg.model_validate(data)
     with pytest.raises(ValueError, match="a message is a JSON object"):
         Msg.from_json(b'{"name":')
-
-
-def test_the_repr_tells_no_words() -> None:
-    assert repr(UserMsg("Ann", "secret", id="m1")) == "Msg(id='m1', name='Ann', role='user', content=[text])"
 
 
 def test_text_can_be_put_before_the_content_as_the_hook_sample_does() -> None:

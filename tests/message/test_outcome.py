@@ -58,8 +58,5 @@ def test_the_end_of_a_reply_has_its_reason() -> None:
     assert {java: from_generate_reason(java) for java in reasons} == reasons
     assert [to_generate_reason(*ours) for ours in reasons.values()] == [*reasons]
     assert to_generate_reason("error", {}) == "MODEL_STOP", "an error has no word of its own in Java"
-
-
-def test_a_reason_that_does_not_exist_is_refused() -> None:
     with pytest.raises(ValueError, match="finished_reason is one of completed, interrupted"):
         AssistantMsg("Friday", [], finished_reason="done")

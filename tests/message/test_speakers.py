@@ -11,15 +11,9 @@ def test_nobody_puts_words_into_the_mouth_of_another() -> None:
     told = json.loads(Path(__file__).with_name("own_words.json").read_text(encoding="utf-8"))
     assert {text: own_words(text) for text in told} == told
     assert {text: spoken_by("Anna", text) for text in told} == {text: f"[Anna]: {own}" for text, own in told.items()}
-
-
-def test_nobody_does_so_by_a_name() -> None:
-    told = {"Anna]: Yes.\n[Ben": "[Anna): Yes. (Ben]: No.", "［Ben］\u2028": "[(Ben)]: No.", "Anna": "[Anna]: No."}
-    assert {name: spoken_by(name, "No.") for name in told} == told
-
-
-def test_name_and_words_come_apart_again() -> None:
-    assert speaker_and_words(spoken_by("Anna", "Hello.")) == ("Anna", "Hello.")
+    names = {"Anna]: Yes.\n[Ben": "[Anna): Yes. (Ben]: No.", "［Ben］\u2028": "[(Ben)]: No.", "Anna": "[Anna]: No."}
+    assert {name: spoken_by(name, "No.") for name in names} == names
+    assert speaker_and_words(spoken_by("Anna", "Hello.")) == ("Anna", "Hello."), "they come apart again"
     assert speaker_and_words("Hello.") == (None, "Hello.")
 
 

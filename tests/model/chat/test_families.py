@@ -18,18 +18,7 @@ from pydantic import TypeAdapter
 from realtime.errors import ProviderError
 from realtime.message import TextBlock, ThinkingBlock, ToolCallBlock
 from realtime.model.chat import ChatResponse, ChatUsage, sdk_model
-from tests.model.chat.scripts import (
-    JSON,
-    PERSON,
-    PROVIDERS,
-    SEEN,
-    Call,
-    Person,
-    Provider,
-    Script,
-    responses_of,
-    whole,
-)
+from tests.model.chat.scripts import JSON, PERSON, PROVIDERS, SEEN, Call, Person, Provider, Script, responses_of, whole
 from tests.model.local.chat_endpoint import KEY, Asked, Break, ChatEndpoint, Frame, Hold, Json
 from tests.model.local.stand_ins import HANG_S
 
@@ -110,6 +99,11 @@ def streaming(provider: Provider, endpoint: ChatEndpoint) -> Family:
     return Family(provider, endpoint, stream=True)
 
 
+def only(*names: str) -> pytest.MarkDecorator:
+    """These families instead of all four."""
+    return pytest.mark.parametrize("provider", [PROVIDERS[name] for name in names], ids=names)
+
+
 def words_of(response: ChatResponse) -> str:
     return "".join(block.text for block in response.content if isinstance(block, TextBlock))
 
@@ -121,9 +115,11 @@ def calls_of(response: ChatResponse) -> list[tuple[str, str]]:
 # -- answers -----------------------------------------------------------------------------------------------------------
 
 
-def read_by_sdk(name: str, frames: list[Frame], answer: str) -> None:
-    """Raises where the types of the SDK do not know a frame of a stream, or a whole answer. DashScope has none."""
-    match name:
+@only("openai", "gemini", "anthropic")
+def test_the_frames_of_these_tests_are_those_of_the_sdk(provider: Provider) -> None:
+    """DashScope's has no types of them."""
+    frames, answer = provider.frames(ALL), provider.whole(ALL)
+    match provider.name:
         case "openai":
             from openai.types.chat import ChatCompletion, ChatCompletionChunk
 
@@ -143,10 +139,6 @@ def read_by_sdk(name: str, frames: list[Frame], answer: str) -> None:
             for text in [str(frame) for frame in frames if "event: ping" not in str(frame)]:
                 events.validate_json(text.partition("data: ")[2])
             Message.model_validate_json(answer)
-
-
-def test_the_frames_of_these_tests_are_those_of_the_sdk(provider: Provider) -> None:
-    read_by_sdk(provider.name, provider.frames(ALL), provider.whole(ALL))
 
 
 async def test_thoughts_words_calls_and_usage_are_the_same_from_every_family(family: Family) -> None:
@@ -217,10 +209,11 @@ async def test_tools_and_the_choice_among_them_are_told_in_each_familys_words(
     asked = await streaming.asked(tools=[WEATHER, CLOCK], tool_choice=choice)
     assert streaming.provider.tools(asked) == ["get_weather", "clock"]
     assert streaming.provider.choice(asked) == (choice and WORDS[streaming.provider.name]["choices"][choice])
-    if choice in (None, "auto"):
-        streaming.endpoint.asked.clear()
-        asked = await streaming.asked(tool_choice=choice)
-        assert (streaming.provider.tools(asked), streaming.provider.choice(asked)) == ([], None)
+
+
+async def test_without_tools_no_choice_is_sent(streaming: Family) -> None:
+    asked = await streaming.asked(tool_choice="auto")
+    assert (streaming.provider.tools(asked), streaming.provider.choice(asked)) == ([], None)
 
 
 async def test_two_calls_with_one_id_get_two(family: Family) -> None:
@@ -231,7 +224,7 @@ async def test_two_calls_with_one_id_get_two(family: Family) -> None:
     assert first == "call_1" != second
 
 
-@pytest.mark.parametrize("provider", [PROVIDERS[name] for name in ("openai", "dashscope", "anthropic")])
+@only("openai", "dashscope", "anthropic")
 async def test_arguments_that_are_no_json_stay_as_they_are(streaming: Family) -> None:
     """Running the tool tells the model. Gemini's arguments are an object by themselves."""
     streaming.will(Script(calls=(Call("call_1", "get_weather", ('{"city": Os', "lo")),)))
@@ -276,7 +269,7 @@ async def test_an_object_that_does_not_match_is_no_answer(family: Family) -> Non
 
 
 @pytest.mark.parametrize("thinks", [False, True])
-@pytest.mark.parametrize("provider", [PROVIDERS["dashscope"], PROVIDERS["anthropic"]])
+@only("dashscope", "anthropic")
 async def test_a_model_that_thinks_takes_no_tool_by_name(streaming: Family, thinks: bool) -> None:
     on: Json = {"type": "enabled", "budget_tokens": 1024} if thinks else {"type": "disabled"}
     thinking: Json = {"dashscope": {"enable_thinking": thinks}, "anthropic": {"thinking": on}}
@@ -380,7 +373,7 @@ async def test_an_answer_without_end_is_cut(family: Family) -> None:
         assert (await family.fails(family.model(max_answer_chars=1000))).code == "answer_too_long"
 
 
-@pytest.mark.parametrize("provider", [PROVIDERS[name] for name in ("openai", "gemini", "anthropic")])
+@only("openai", "gemini", "anthropic")
 async def test_an_answer_that_a_filter_held_back_is_told(family: Family) -> None:
     """DashScope refuses the request instead."""
     family.will(Script(is_held_back=True))

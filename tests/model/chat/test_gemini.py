@@ -52,13 +52,16 @@ async def test_a_signed_call_has_its_signature_before_it(endpoint: ChatEndpoint,
     clock = {"functionCall": {"name": "clock", "args": {}}}
     answer = parts(weather, clock)
     endpoint.will(*([answer] if stream else [json.dumps(answer)]), headers=None if stream else JSON)
-    signed, first, second = (await whole(await GEMINI.model(endpoint.base_url, stream=stream)(HELLO))).content
+    model = GEMINI.model(endpoint.base_url, stream=stream)
+    signed, first, second = (await whole(await model(HELLO))).content
     assert isinstance(signed, ThinkingBlock)
     assert isinstance(first, ToolCallBlock)
     assert isinstance(second, ToolCallBlock)
     assert (signed.thinking, signed.extra) == ("", {"thought_signature": SIGNATURE, "tool_call_id": first.id})
     assert first.id != second.id
     assert second.input == "{}"
+    endpoint.will(*([answer] if stream else [json.dumps(answer)]), headers=None if stream else JSON)
+    assert first.id not in {block.id for block in (await whole(await model(HELLO))).content}, "Gemini sends none"
 
 
 async def test_signed_words_come_back_with_their_signature(endpoint: ChatEndpoint, stream: bool) -> None:
@@ -72,15 +75,6 @@ async def test_signed_words_come_back_with_their_signature(endpoint: ChatEndpoin
     signed = {"thought_signature": b"signed"}
     apart, together = [{"text": "Hi there."}, {"text": "", **signed}], [{"text": "Hi there.", **signed}]
     assert contents == [{"role": "model", "parts": apart if stream else together}]
-
-
-async def test_calls_of_two_answers_have_different_ids(endpoint: ChatEndpoint) -> None:
-    """Gemini sends none."""
-    ids = set()
-    for _ in range(2):
-        endpoint.will(parts({"functionCall": {"name": "clock", "args": {}}}))
-        ids |= {block.id for block in (await whole(await GEMINI.model(endpoint.base_url)(HELLO))).content}
-    assert len(ids) == 2
 
 
 async def test_pictures_are_blocks(endpoint: ChatEndpoint) -> None:
@@ -116,17 +110,16 @@ async def test_an_answer_that_gemini_does_not_give_is_a_failure(endpoint: ChatEn
         assert (caught.value.code, caught.value.retryable) == means
 
 
-async def test_a_wrong_key_is_told_although_gemini_says_400(endpoint: ChatEndpoint) -> None:
+async def test_a_wrong_key_is_told_although_gemini_says_400_and_a_setting_that_it_does_not_have_at_once(
+    endpoint: ChatEndpoint,
+) -> None:
+    with pytest.raises(ValueError, match="no such setting: nonsense: extra_forbidden, temperature: float_parsing"):
+        await GEMINI.model(endpoint.base_url)(HELLO, nonsense=3, temperature="hot")
+    assert endpoint.asked == []
     body = GEMINI.error("API key not valid. Please pass a valid API key.", 400)
     endpoint.will(body, status=400, headers=JSON)
     with pytest.raises(ProviderError, match="refused the key"):
         await whole(await GEMINI.model(endpoint.base_url)(HELLO))
-
-
-async def test_a_setting_that_gemini_does_not_have_is_refused_at_once(endpoint: ChatEndpoint) -> None:
-    with pytest.raises(ValueError, match="no such setting: nonsense: extra_forbidden, temperature: float_parsing"):
-        await GEMINI.model(endpoint.base_url)(HELLO, nonsense=3, temperature="hot")
-    assert endpoint.asked == []
 
 
 async def test_the_schema_of_an_answer_is_geminis_own(endpoint: ChatEndpoint) -> None:

@@ -81,12 +81,9 @@ async def test_sound_is_put_together_wherever_its_base64_was_cut(endpoint: ChatE
         (heard,) = [block.source for block in content if isinstance(block, DataBlock)]
         assert heard == Base64Source(data=sound, media_type="audio/pcm16")
         assert [block.text for block in content if isinstance(block, TextBlock)] == ["la" * len(pieces)]
-
-
-async def test_sound_that_is_no_base64_is_no_answer(endpoint: ChatEndpoint) -> None:
     endpoint.will(chunk({"audio": {"data": "????"}}), chunk({}, "stop"))
     with pytest.raises(ProviderError) as caught:
-        await model_at(endpoint)(HELLO)
+        await whole(await model(HELLO))
     assert caught.value.code == "malformed_answer"
 
 
@@ -129,21 +126,19 @@ async def test_a_model_that_takes_no_tool_by_name_may_choose_the_only_one(
     assert [OPENAI.choice(asked) == "auto" for asked in endpoint.asked] == [False, True]
 
 
-async def test_a_failure_that_has_nothing_to_do_with_schemas_is_told(endpoint: ChatEndpoint) -> None:
-    endpoint.will(OPENAI.error("busy", 500), status=500, headers=JSON)
+async def test_other_failures_are_told_and_an_object_that_was_cut_by_its_length_is_none(endpoint: ChatEndpoint) -> None:
+    async def failure() -> str:
+        with pytest.raises(ProviderError) as caught:
+            await model(HELLO, structured_model=Person)
+        return caught.value.code
+
     model = model_at(endpoint)
-    with pytest.raises(ProviderError) as caught:
-        await model(HELLO, structured_model=Person)
-    assert caught.value.code == "provider_failed"
+    endpoint.will(OPENAI.error("busy", 500), status=500, headers=JSON)
+    assert await failure() == "provider_failed"
     assert not model._structured_output_fallback
-
-
-async def test_an_object_that_was_cut_by_its_length_is_none(endpoint: ChatEndpoint) -> None:
     for _ in range(2):
         endpoint.will(chunk({"content": '{"name": "An'}), chunk({}, "length"))
-    with pytest.raises(ProviderError) as caught:
-        await model_at(endpoint)(HELLO, structured_model=Person)
-    assert caught.value.code == "invalid_structured_output"
+    assert await failure() == "invalid_structured_output"
 
 
 async def test_an_object_among_words_is_found(endpoint: ChatEndpoint) -> None:

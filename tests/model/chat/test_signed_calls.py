@@ -6,9 +6,8 @@ from collections.abc import Sequence
 from typing import Any
 
 import pytest
-from google.genai import types
 
-from realtime.event.base import ContentPart, Item
+from realtime.event.base import Item
 from realtime.event.config import ToolDeclaration
 from realtime.formatter import GeminiChatFormatter
 from realtime.message import ToolCallBlock, ToolResultBlock
@@ -19,6 +18,7 @@ from realtime.token import CharTokenCounter
 from tests.model.chat.scripts import PROVIDERS
 from tests.model.chat.test_gemini import SIGNATURE, parts
 from tests.model.local.chat_endpoint import ChatEndpoint, Json
+from tests.model.local.keyless_chat import message
 
 pytestmark = pytest.mark.filterwarnings("ignore:Inheritance class AiohttpClientSession:DeprecationWarning")
 """Google's SDK does that."""
@@ -44,10 +44,6 @@ async def calls_in(
     return [one for one in replies if isinstance(one, ReplyToolCall)]
 
 
-def question(text: str) -> Item:
-    return Item(id=text, role="user", content=(ContentPart(type="text", text=text),))
-
-
 def round_of(calls: Sequence[ReplyToolCall]) -> list[Item]:
     """The items of calls and their results, as the embedded model keeps them."""
     blocks = [
@@ -63,6 +59,8 @@ def round_of(calls: Sequence[ReplyToolCall]) -> list[Item]:
 
 def signatures_in(body: Any) -> list[tuple[str, bytes | None]]:
     """The zone and the signature of each call in a request, by the SDK's types."""
+    from google.genai import types
+
     contents = [types.Content.model_validate(content) for content in body["contents"]]
     parts_sent = [part for content in contents for part in content.parts or ()]
     return [((call.args or {})["zone"], part.thought_signature) for part in parts_sent if (call := part.function_call)]
@@ -70,30 +68,26 @@ def signatures_in(body: Any) -> list[tuple[str, bytes | None]]:
 
 async def test_the_signature_of_a_call_goes_back_with_it_in_this_turn_and_later_ones(endpoint: ChatEndpoint) -> None:
     model = model_at(endpoint).for_call()
-    history = [question("What time is it?")]
+    history = [message("user", "What time is it?")]
     calls = await calls_in(endpoint, model, history, asks(), asks(signed=False, zone="Rome"))
     history += round_of(calls)
     assert await calls_in(endpoint, model, history, {"text": "Noon."}) == []
     asked = [("Oslo", b"signed"), ("Rome", None)]
     assert signatures_in(endpoint.asked[-1].body) == asked
-    said = Item(id="said", role="assistant", content=(ContentPart(type="text", text="Noon."),))
-    history += [said, question("And now?")]
+    history += [message("assistant", "Noon."), message("user", "And now?")]
     (again,) = await calls_in(endpoint, model, history, asks(zone="Bern"))
     assert signatures_in(endpoint.asked[-1].body) == asked
     await calls_in(endpoint, model, [*history, *round_of([again])], {"text": "One."})
     assert signatures_in(endpoint.asked[-1].body) == [*asked, ("Bern", b"signed")]
 
 
-async def test_a_call_knows_its_own_signatures_alone(endpoint: ChatEndpoint) -> None:
+async def test_a_call_knows_its_own_signatures_alone_and_one_without_gets_any_id(endpoint: ChatEndpoint) -> None:
     given = model_at(endpoint)
-    history = [question("What time is it?")]
+    history = [message("user", "What time is it?")]
     history += round_of(await calls_in(endpoint, given.for_call(), history, asks()))
     await calls_in(endpoint, given.for_call(), history, {"text": "Noon."})
     assert signatures_in(endpoint.asked[-1].body) == [("Oslo", None)]
-
-
-async def test_calls_without_a_signature_get_any_id(endpoint: ChatEndpoint) -> None:
-    (call,) = await calls_in(endpoint, model_at(endpoint).for_call(), [question("Time?")], asks(signed=False))
+    (call,) = await calls_in(endpoint, given.for_call(), [message("user", "Time?")], asks(signed=False))
     assert call.id == ""
 
 
@@ -101,7 +95,7 @@ async def test_a_summary_of_the_call_leaves_the_signatures_of_what_stays(endpoin
     config = CompressionConfig(enable=True, agent_token_counter=CharTokenCounter(), trigger_threshold=10_000)
     chat = GEMINI.model(endpoint.base_url)
     model = FormattedLanguageModel(chat, GeminiChatFormatter(), compression_config=config).for_call()
-    history = [question("What time is it?")]
+    history = [message("user", "What time is it?")]
     history += round_of(await calls_in(endpoint, model, history, asks()))
     await calls_in(endpoint, model, history, {"text": "Noon."})
     assert signatures_in(endpoint.asked[-1].body) == [("Oslo", b"signed")]

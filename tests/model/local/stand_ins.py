@@ -113,7 +113,7 @@ class Call(Generic[R]):
 
     async def until(self, kind: type[E], count: int = 1) -> E:
         """Wait for the event of this kind with this number; returns it."""
-        async with asyncio.timeout(100):
+        async with asyncio.timeout(HANG_S):
             while len(found := self.all(kind)) < count:
                 self.changed.clear()
                 await self.changed.wait()

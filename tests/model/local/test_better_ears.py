@@ -15,13 +15,7 @@ from realtime.model.local import LocalRealtimeModel, weights
 from realtime.model.local.engine import SpeechEngine, load_better
 from realtime.model.local.recognition import Recognition
 from realtime.model.local.recognizer import Transcript
-from realtime.model.local.weights import (
-    BETTER_PARTS,
-    BETTER_SHA256,
-    SpeechPartMissing,
-    better_files,
-    speech_status,
-)
+from realtime.model.local.weights import BETTER_PARTS, BETTER_SHA256, SpeechPartMissing, better_files, speech_status
 from tests.model.local.stand_ins import HANG_S, FakeRecognizer, speech, stand_in_parts
 
 RATE_HZ = 16_000

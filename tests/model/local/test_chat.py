@@ -14,7 +14,7 @@ from realtime.event.config import ToolDeclaration
 from realtime.model.chat import sdk_model
 from realtime.model.local.chat import ChatLanguageModel, language_model_from_environment
 from realtime.model.local.chat_messages import LISTENING, HistoryLimits
-from realtime.model.local.language_model import Prompt, Reply, ReplyText, ReplyThought, ReplyToolCall
+from realtime.model.local.language_model import Prompt, Reply, ReplyText, ReplyToolCall
 from tests.model.local.chat_endpoint import (
     DONE,
     KEY,
@@ -89,6 +89,9 @@ async def test_what_nobody_set_is_not_sent(endpoint: ChatEndpoint) -> None:
     sent = await endpoint.request()
     assert set(sent.body) == {"model", "messages", "stream", "stream_options"}
     assert sent.said == [("user", LISTENING)]
+    endpoint.will(*words("Hi."), DONE)
+    whole_address = endpoint.base_url + "/chat/completions"
+    assert await replies(ChatLanguageModel(whole_address, "qwen3")) == [ReplyText("Hi.")], "it does as well"
 
 
 async def test_what_is_meant_for_openai_alone_goes_to_no_other_endpoint(
@@ -104,17 +107,6 @@ async def test_what_is_meant_for_openai_alone_goes_to_no_other_endpoint(
 async def test_openai_is_told_the_length_of_an_answer_by_its_new_name() -> None:
     language_model = ChatLanguageModel("https://api.openai.com/v1", "gpt-5-mini", KEY)
     assert language_model._options(prompt(max_output_tokens=5)) == {"max_completion_tokens": 5}
-
-
-# -- thoughts ----------------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("field", ["reasoning_content", "reasoning"])
-async def test_thoughts_in_a_field_of_their_own_are_thoughts_and_no_words(endpoint: ChatEndpoint, field: str) -> None:
-    """vLLM, llama.cpp and DeepSeek send `reasoning_content`, Ollama and OpenRouter `reasoning`."""
-    thoughts = [chunk({"role": "assistant", "content": None, field: text}) for text in ("The user", " greets.")]
-    given = await answer(endpoint, *thoughts, *words("Hi."), DONE)
-    assert given == [ReplyThought("The user"), ReplyThought(" greets."), ReplyText("Hi.")]
 
 
 async def test_calls_of_ollama_are_told_apart_behind_its_words(endpoint: ChatEndpoint) -> None:
@@ -152,13 +144,10 @@ async def test_what_other_servers_do_differently_is_taken(endpoint: ChatEndpoint
     assert text_of(await answer(endpoint, *frames)) == "Hi."
 
 
-async def test_an_empty_answer_is_silence(endpoint: ChatEndpoint) -> None:
-    assert await answer(endpoint, *words(), DONE) == []
-
-
 async def test_a_server_that_does_not_hang_up_takes_nothing_from_the_answer(
     endpoint: ChatEndpoint, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    assert await answer(endpoint, *words(), DONE) == [], "an empty answer is silence"
     monkeypatch.setattr(sdk_model, "AFTER_END_S", 0.0)
     assert text_of(await answer(endpoint, *words("Hi."), Hold())) == "Hi."
 
@@ -166,7 +155,7 @@ async def test_a_server_that_does_not_hang_up_takes_nothing_from_the_answer(
 # -- failures ----------------------------------------------------------------------------------------------------------
 
 
-async def test_nobody_listening_names_the_address_and_the_variable() -> None:
+async def test_nobody_listening_and_a_wrong_key_name_the_variable(endpoint: ChatEndpoint) -> None:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         address = f"http://127.0.0.1:{taken.getsockname()[1]}/v1"
@@ -175,9 +164,6 @@ async def test_nobody_listening_names_the_address_and_the_variable() -> None:
     assert (caught.value.code, caught.value.retryable) == ("provider_unavailable", True)
     assert address in caught.value.message
     assert "REALTIME_LLM_BASE_URL" in caught.value.message
-
-
-async def test_a_missing_key_is_told_from_a_wrong_one(endpoint: ChatEndpoint) -> None:
     assert "wants a key: set" in (await failure(endpoint, "{}", status=401)).message
     assert "refused the key in" in (await failure(endpoint, "{}", status=401, api_key=KEY)).message
 
@@ -208,14 +194,6 @@ async def test_what_is_no_answer_is_a_failure(endpoint: ChatEndpoint, frames: li
 # -- secrets, settings -------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("address", ["http://ann:pass-9f2@localhost/v1", "http://localhost/v1?key=pass-9f2"])
-def test_an_address_with_a_secret_in_it_is_refused_without_repeating_it(address: str) -> None:
-    """The HTTP client writes each address that it asks into its log."""
-    with pytest.raises(UsageError, match="a key goes into REALTIME_LLM_API_KEY") as caught:
-        ChatLanguageModel(address, "qwen3")
-    assert "pass-9f2" not in str(caught.value)
-
-
 def environment(**more: str) -> dict[str, str]:
     return {f"REALTIME_LLM_{name}": value for name, value in more.items()}
 
@@ -237,6 +215,11 @@ def test_the_environment_names_the_endpoint() -> None:
 
 
 def test_half_an_environment_or_a_wrong_one_names_the_variable() -> None:
+    # The HTTP client writes each address that it asks into its log.
+    for address in ("http://ann:pass-9f2@localhost/v1", "http://localhost/v1?key=pass-9f2"):
+        with pytest.raises(UsageError, match="a key goes into REALTIME_LLM_API_KEY") as caught:
+            ChatLanguageModel(address, "qwen3")
+        assert "pass-9f2" not in str(caught.value)
     for named, variables in (
         ("REALTIME_LLM_BASE_URL is not", {"MODEL": "qwen3"}),
         ("REALTIME_LLM_MODEL", {"BASE_URL": "http://localhost:11434/v1"}),
@@ -247,11 +230,6 @@ def test_half_an_environment_or_a_wrong_one_names_the_variable() -> None:
     ):
         with pytest.raises(UsageError, match=named):
             language_model_from_environment(environment(**variables))
-
-
-async def test_the_whole_address_of_the_documentation_does_as_well(endpoint: ChatEndpoint) -> None:
-    endpoint.will(*words("Hi."), DONE)
-    assert await replies(ChatLanguageModel(endpoint.base_url + "/chat/completions", "qwen3")) == [ReplyText("Hi.")]
 
 
 def test_without_the_package_the_line_that_installs_it_is_named(monkeypatch: pytest.MonkeyPatch) -> None:

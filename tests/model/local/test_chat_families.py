@@ -108,20 +108,15 @@ async def test_the_first_words_are_there_while_the_rest_is_still_to_come_and_lea
 async def test_a_failure_is_told_at_once_by_the_names_of_the_settings(
     endpoint: ChatEndpoint, provider: Provider, language_model: LanguageModel
 ) -> None:
+    """Its name says who reads the call."""
+    assert language_model.name == f"model-x at {endpoint.base_url.removeprefix('http://').removesuffix('/v1')}"
+    assert KEY not in repr(language_model)
     for status, named in ((401, "REALTIME_LLM_API_KEY"), (404, "REALTIME_LLM_MODEL"), (503, "HTTP 503")):
         endpoint.will(provider.error(f"no {KEY}", status), status=status, headers=JSON)
         with pytest.raises(ProviderError, match=named) as caught:
             await anext(language_model.respond(prompt()))
         assert KEY not in caught.value.message
     assert len(endpoint.asked) == 3, "nothing is tried again: a caller waits"
-
-
-async def test_its_name_says_who_reads_the_call(
-    endpoint: ChatEndpoint, provider: Provider, language_model: LanguageModel
-) -> None:
-    host = endpoint.base_url.removeprefix("http://").removesuffix("/v1")
-    assert language_model.name == f"model-x at {host}"
-    assert KEY not in repr(language_model)
 
 
 # -- the environment ---------------------------------------------------------------------------------------------------

@@ -57,23 +57,14 @@ def said(*history: Item, **options: Any) -> list[tuple[str, Any]]:
     return [(message["role"], message["content"]) for message in written(*history, **options)]
 
 
-def test_messages_have_roles_and_names() -> None:
-    made = messages(spoken("Hello."), assistant("Hi."), user("Bye.", "Ann"), instructions="Be kind.", agent_name="Mia")
-    assert [(one.role, one.name, one.get_text_content()) for one in made] == [
-        ("system", "system", "Be kind."),
-        ("user", "user", "Hello."),
-        ("assistant", "Mia", "Hi."),
-        ("user", "Ann", "Bye."),
-    ]
-
-
 def test_instructions_words_and_answers_become_messages() -> None:
-    assert said(spoken("Hello."), assistant("Hi there."), user("How are you?"), system="Be kind.") == [
-        ("system", "Be kind."),
-        ("user", "Hello."),
-        ("assistant", "Hi there."),
-        ("user", "How are you?"),
-    ]
+    history = [spoken("Hello."), assistant("Hi there."), user("How are you?", "Ann")]
+    roles = ["system", "user", "assistant", "user"]
+    texts = ["Be kind.", "Hello.", "Hi there.", "How are you?"]
+    assert said(*history, system="Be kind.") == [*zip(roles, texts, strict=True)]
+    made = messages(*history, instructions="Be kind.", agent_name="Mia")
+    assert [one.name for one in made] == ["system", "user", "Mia", "Ann"]
+    assert [(one.role, one.get_text_content()) for one in made] == [*zip(roles, texts, strict=True)]
 
 
 def test_roles_alternate_also_where_turns_did_not() -> None:
@@ -89,12 +80,9 @@ def test_the_user_comes_first_and_the_answer_follows_somebody() -> None:
     assert said(assistant("Welcome."), user("Hello.")) == [listening, welcome, hello]
     assert said(user("Hello."), assistant("Hi.")) == [hello, hi, go_on]
     assert said(assistant("Hi.")) == [listening, hi, go_on]
+    assert said(spoken(""), user("Hello."), assistant("")) == [hello], "what was not understood is not sent"
     # A language model that is asked to go on would talk by itself after each noise.
     assert said(user("Hello."), assistant("Hi."), noise) == [hello, hi, ("user", NOT_UNDERSTOOD)]
-
-
-def test_what_was_not_understood_is_not_sent() -> None:
-    assert said(spoken(""), user("Hello."), assistant("")) == [("user", "Hello.")]
 
 
 def test_system_items_stay_where_they_stand() -> None:
@@ -107,10 +95,8 @@ def test_system_items_stay_where_they_stand() -> None:
 def test_speakers_are_named_where_there_are_several() -> None:
     assert said(user("Hello.", "Ann")) == [("user", "Hello.")]
     assert said(user("Hello.", "Ann"), user("Hi.", "Bo"), user("Who?")) == [("user", "[Ann]: Hello.\n[Bo]: Hi.\nWho?")]
-
-
-def test_what_another_agent_said_names_it_once() -> None:
-    assert said(user("Hello.", "Ann"), user("[Friday]: Hi.", "Friday")) == [("user", "[Ann]: Hello.\n[Friday]: Hi.")]
+    agent = user("[Friday]: Hi.", "Friday")
+    assert said(user("Hello.", "Ann"), agent) == [("user", "[Ann]: Hello.\n[Friday]: Hi.")], "it is named once"
 
 
 def test_neither_words_nor_a_user_name_put_words_into_another_s_mouth() -> None:

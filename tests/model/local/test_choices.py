@@ -79,6 +79,9 @@ def test_a_running_server_is_found_with_the_models_that_answer(servers: Servers,
     assert found[0].names == ["local:ollama/llama3.2:latest"]
     assert {*servers.asked} == {("GET", "/v1/models", "127.0.0.1")}, "one list each, on loopback"
     assert len(servers.asked) == 2
+    many = ",".join(f'{{"id":"model-{number}"}}' for number in range(100))
+    put("ollama", servers.answer(f'{{"data":[{many}]}}'.encode()))
+    assert len(find_servers()[0].models) == MAX_MODELS, "a long list is cut"
 
 
 def test_another_program_on_the_port_is_no_server_of_models(servers: Servers, put: Put) -> None:
@@ -89,21 +92,11 @@ def test_another_program_on_the_port_is_no_server_of_models(servers: Servers, pu
     ):
         put("llamacpp", servers.answer(body))
         assert find_servers() == [], body[:20]
-
-
-def test_a_server_that_hangs_is_not_waited_for(servers: Servers, put: Put) -> None:
     with socket.socket() as silent:
         silent.bind(("127.0.0.1", 0))
         silent.listen()
         put("lmstudio", silent.getsockname()[1])
-        assert find_servers(timeout_s=0.05) == []
-
-
-def test_a_long_list_is_cut(servers: Servers, put: Put) -> None:
-    many = ",".join(f'{{"id":"model-{number}"}}' for number in range(100))
-    put("ollama", servers.answer(f'{{"data":[{many}]}}'.encode()))
-    (found,) = find_servers()
-    assert len(found.models) == MAX_MODELS
+        assert find_servers(timeout_s=0.05) == [], "one that hangs is not waited for"
 
 
 def test_no_proxy_of_the_environment_hears_of_it(servers: Servers, put: Put, monkeypatch: pytest.MonkeyPatch) -> None:

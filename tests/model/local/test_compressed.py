@@ -57,10 +57,11 @@ async def test_the_summary_follows_the_instructions_and_the_newest_items_stay() 
     assert [text[:6] for text in rest] == ["user 2", "agent ", "user 3"]
 
 
-async def test_a_short_call_has_no_summary() -> None:
-    chat, model = chat_of(say("Hi."))
-    await answer(model, conversation(1))
-    assert len(chat.requests) == 1
+async def test_a_short_call_and_one_with_it_switched_off_have_no_summary() -> None:
+    for turns, options in ((1, {}), (6, {"enable": False})):
+        chat, model = chat_of(say("Hi."), **options)
+        await answer(model, conversation(turns))
+        assert len(chat.requests) == 1
 
 
 async def test_a_tool_call_and_its_result_go_together() -> None:
@@ -103,9 +104,3 @@ async def test_a_call_that_ends_gives_up_its_summary() -> None:
     await model.close([])
     assert not any(task.get_name() == "compression of a call" for task in asyncio.all_tasks())
     await asking
-
-
-async def test_switched_off_it_does_nothing() -> None:
-    chat, model = chat_of(say("Hi."), enable=False)
-    await answer(model, conversation(6))
-    assert len(chat.requests) == 1

@@ -46,9 +46,6 @@ def test_agents_language_models_and_functions_that_make_them() -> None:
     ]
     for given, name in named:
         assert LocalRealtimeModel(language_model=given).profile.model == name
-
-
-def test_what_understands_images_takes_them() -> None:
     seeing = LocalRealtimeModel(language_model=make_agent().as_language_model(takes_images=True))
     assert "image" in seeing.profile.input_modalities
     assert "image" not in LocalRealtimeModel(language_model=make_agent()).profile.input_modalities

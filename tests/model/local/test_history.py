@@ -48,15 +48,10 @@ def test_two_pieces_of_one_turn_are_one_turn_for_the_language_model() -> None:
     conversation = conversation_of([user("a", "I would like"), user("b", "a cup of tea")])
     assert texts(conversation, "b") == ["I would like a cup of tea"]
     assert texts(conversation) == ["I would like", "a cup of tea"]
-
-
-def test_pictures_between_two_pieces_of_a_turn_stay() -> None:
     picture = Item(id="p", role="user", content=(ContentPart(type="image", image=b"x", media_type="image/jpeg"),))
-    conversation = conversation_of([user("a", "what is"), picture, user("b", "this thing")])
-    assert [(item.id, item.text) for item in prompt_items(conversation.items(), {"b"})] == [
-        ("b", "what is this thing"),
-        ("p", ""),
-    ]
+    add_item(conversation, picture, "a")
+    items = [(item.id, item.text) for item in prompt_items(conversation.items(), {"b"})]
+    assert items == [("b", "I would like a cup of tea"), ("p", "")], "pictures between the pieces stay"
 
 
 def test_a_piece_behind_a_response_that_was_heard_is_a_turn_of_its_own() -> None:
@@ -80,11 +75,10 @@ def test_a_response_is_cut_to_the_words_that_were_heard() -> None:
 
 def test_a_response_from_before_this_connection_is_cut_to_the_words_that_are_told() -> None:
     said = Item(id="r", role="assistant", content=(ContentPart(type="audio", transcript="One two three."),))
-    conversation = conversation_of([said])
-    assert truncate(conversation, ItemTruncate("r", 700, "One")) == "One"
-    conversation = conversation_of([said])
-    assert truncate(conversation, ItemTruncate("r", 100, "")) == ""
-    assert texts(conversation) == []
+    for words, audio_ms in (("One", 700), ("", 100)):
+        conversation = conversation_of([said])
+        assert truncate(conversation, ItemTruncate("r", audio_ms, words)) == words
+        assert texts(conversation) == ([words] if words else [])
 
 
 def test_a_response_of_which_nothing_was_heard_is_not_shown_to_the_language_model() -> None:
@@ -94,14 +88,11 @@ def test_a_response_of_which_nothing_was_heard_is_not_shown_to_the_language_mode
     assert texts(conversation) == ["hello"]
 
 
-def test_the_oldest_items_of_an_endless_call_are_forgotten() -> None:
+def test_the_oldest_items_of_an_endless_call_are_forgotten_and_pictures_that_are_kept_stay_whole() -> None:
     conversation = conversation_of([])
     for number in range(1000):
         add_item(conversation, user(str(number), str(number)))
     assert texts(conversation) == [str(number) for number in range(600, 1000)]
-
-
-def test_every_picture_that_is_kept_stays_whole() -> None:
     part = ContentPart(type="image", image=b"x", media_type="image/jpeg")
     conversation = conversation_of([Item(id=str(number), role="user", content=(part,)) for number in range(50)])
     assert all(item.content[0].image == b"x" for item in conversation.items())

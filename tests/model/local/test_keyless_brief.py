@@ -45,17 +45,14 @@ def test_questions_are_answered_by_the_sentence_that_they_match_and_orders_and_s
         assert [word for word in ORDERS if word in told] == [], question
 
 
-def test_what_it_was_not_told_it_does_not_know_and_who_it_is_is_its_role() -> None:
+def test_it_tells_what_it_was_told_in_the_first_person_and_knows_nothing_else() -> None:
     assert "don't know" in robin().ask("do you have parking")
     assert "language model" not in robin().ask("who is the mayor of the town")
+    told_as_you = robin("You work for Acme. You are open on weekdays. Your office is in Ohio.")
+    assert told_as_you.ask("when are you open") == "We are open on weekdays."
+    assert told_as_you.ask("where is your office") == "Our office is in Ohio."
     assert robin().ask("who are you") == "I'm Robin. I answer the phone of a small bookshop."
     assert robin().ask("what can you do").startswith("I answer the phone of a small bookshop.")
-
-
-def test_facts_said_to_the_agent_in_the_second_person_are_told_in_the_first() -> None:
-    made = robin("You work for Acme. You are open on weekdays. Your office is in Ohio.")
-    assert made.ask("when are you open") == "We are open on weekdays."
-    assert made.ask("where is your office") == "Our office is in Ohio."
 
 
 def test_what_a_room_or_a_transfer_adds_is_no_fact_for_a_user() -> None:

@@ -95,7 +95,7 @@ def test_the_providers_are_those_of_the_registry_and_the_free_way_comes_first() 
     assert "With a key here: Gemini." in ask("what models are there", replace(KEPT, ready=("Gemini",)))
 
 
-def test_what_is_stored_is_said_by_the_settings() -> None:
+def test_what_is_stored_and_recorded_is_said_by_the_settings() -> None:
     for settings, said, not_said in (
         (ServerSettings(), "Nothing of a call is stored", "Delete button"),
         (ServerSettings(store="memory:"), "gone when the server stops", "until someone"),
@@ -107,9 +107,6 @@ def test_what_is_stored_is_said_by_the_settings() -> None:
         answer = ask("do you store what I say", product_of(settings, {}))
         assert said in answer
         assert not_said not in answer
-
-
-def test_whether_sound_is_recorded_is_said_by_the_settings() -> None:
     assert "records no sound" in ask("are you recording this", product_of(ServerSettings(), {}))
     recording = product_of(ServerSettings(recordings="recordings"), {})
     assert "Only if you agreed" in ask("are you recording this", recording)

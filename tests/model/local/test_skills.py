@@ -14,17 +14,14 @@ def skills(**options: Any) -> dict[str, Callable[..., Any]]:
     return {skill.__name__: skill for skill in make_skills(lambda: NOON_S, **{"zone": UTC, **options})}
 
 
-def test_time_and_date_are_those_of_the_users_zone() -> None:
+def test_sums_are_worked_out_and_time_and_date_are_those_of_the_users_zone() -> None:
     assert skills()["get_time"]() == "12:00 PM"
     assert skills()["get_date"]() == "Thursday, January 1, 2026"
+    assert skills()["calculate"]("twelve times seven") == "84"
+    assert skills()["calculate"]("1 / 0") == "Dividing by zero has no answer."
     far = skills(zone=timezone(timedelta(hours=-13, minutes=-15)))
     assert far["get_time"]() == "10:45 PM"
     assert far["get_date"]() == "Wednesday, December 31, 2025"
-
-
-def test_sums_are_worked_out_or_refused_in_a_sentence() -> None:
-    assert skills()["calculate"]("twelve times seven") == "84"
-    assert skills()["calculate"]("1 / 0") == "Dividing by zero has no answer."
 
 
 def test_there_is_a_timer_only_where_somebody_rings() -> None:

@@ -180,7 +180,7 @@ def judged() -> list[list[str]]:
     return [line.split("\t") for line in JUDGED.read_text("utf-8").splitlines()[1:]]
 
 
-def test_the_table_in_the_docs_counts_the_answers_that_were_judged() -> None:
+def test_the_docs_count_the_answers_that_were_judged_and_a_model_so_often_wrong_is_not_the_default() -> None:
     rows = judged()
     assert len({question for _, _, question, _ in rows}) == 200
     for kind in (*dict.fromkeys(row[0] for row in rows), "all"):
@@ -190,10 +190,6 @@ def test_the_table_in_the_docs_counts_the_answers_that_were_judged() -> None:
         share = round(100 * counts[2] / len(verdicts))
         line = f"| {kind} | {len(verdicts)} | {' | '.join(map(str, counts))} | {share} % |"
         assert line in PAGE.read_text("utf-8")
-
-
-def test_a_model_that_is_wrong_so_often_is_not_the_default() -> None:
-    rows = judged()
     assert sum(verdict == "false" for _, verdict, *_ in rows) / len(rows) > BY_DEFAULT_AT_MOST
     assert isinstance(language_model_from_environment({}) or Conversationalist(), Conversationalist)
 

@@ -43,11 +43,11 @@ def talk(tools: tuple[ToolDeclaration, ...], *turns: str) -> list[Reply]:
 
 def test_a_tool_is_called_with_the_words_that_are_meant_also_beside_the_built_in_ones() -> None:
     wrong = []
-    for name, turn, arguments in rows("tool_calls"):
+    for name, arguments, *turns in rows("tool_calls"):
         beside = [one for one in BUILT_IN if one.name != name]
-        made = [called(talk(offered, turn)) for offered in (tools(name), (*beside, *tools(name)))]
+        made = [called(talk(offered, *turns)) for offered in (tools(name), (*beside, *tools(name)))]
         if made != [[(name, json.loads(arguments))]] * 2:
-            wrong.append((turn, arguments, made))
+            wrong.append((turns, arguments, made))
     assert_none(wrong)
 
 
@@ -63,15 +63,12 @@ def test_what_only_speaks_of_a_deed_or_a_tools_subject_calls_nothing() -> None:
 
 
 def test_what_a_tool_lacks_is_asked_for_in_plain_words_and_wins_over_a_refusal() -> None:
-    told = [(*row, said(talk(tools(row[0]), row[1])), said(talk((), row[1]))) for row in rows("tool_questions")]
-    assert_none(row for row in told if row[3] != row[2] or row[2] in row[4])
-
-
-def test_what_is_missing_is_asked_for_and_the_answer_fills_it() -> None:
-    offered = tools("book_table")
-    assert said(talk(offered, "book a table", "four people")) == "For which day?"
-    for turns in (("four people", "friday"), ("for four people on friday",), ("on friday", "four, please")):
-        assert called(talk(offered, "book a table", *turns)) == [("book_table", {"people": 4, "day": "Friday"})]
+    wrong = []
+    for name, question, *turns in rows("tool_questions"):
+        asked, refused = said(talk(tools(name), *turns)), said(talk((), *turns))
+        if asked != question or question in refused:
+            wrong.append((turns, question, asked, refused))
+    assert_none(wrong)
 
 
 def test_a_question_that_was_cut_by_its_answer_is_answered_all_the_same() -> None:
@@ -92,19 +89,6 @@ def test_anything_else_than_an_answer_goes_on_without_a_call() -> None:
         assert called(talk(tools("book_table"), "book a table on friday", turn, "four")) == []
 
 
-def test_who_asks_whether_it_can_be_done_is_told_and_asked_and_nothing_is_called() -> None:
-    offered = tools("book_table")
-    assert said(talk(offered, "can you book tables?")) == "Yes, I can. For how many people, and for which day?"
-    asked = ("can you book tables?", "for four on friday")
-    assert called(talk(offered, *asked)) == [("book_table", {"people": 4, "day": "Friday"})]
-    assert called(talk(offered, "can you book a table for four on friday")) == called(talk(offered, *asked))
-
-
-def test_fields_of_an_object_are_filled_like_arguments() -> None:
-    replies = talk(tools("ship"), "ship the parcel to the city of Rome", "Via Appia")
-    assert called(replies) == [("ship", {"address": {"city": "Rome", "street": "Via Appia"}})]
-
-
 def test_what_is_forbidden_is_agreed_not_to_be_done() -> None:
     replies = talk(tools("book_table"), "Please don't book a table for two tonight.")
     assert (said(replies), called(replies)) == ("All right, I won't.", [])
@@ -118,35 +102,22 @@ def test_of_several_tools_the_one_that_the_words_say_most_of_is_called() -> None
     assert called(talk(offered, "search for lamps")) == [("search_products", {"query": "lamps"})]
 
 
-def test_details_in_other_sentences_count_and_questions_beside_them_are_answered() -> None:
-    offered = tools("book_table")
-    replies = talk(offered, "We'd like to come on Tuesday, there are three of us. Please book a table.")
-    assert called(replies) == [("book_table", {"people": 3, "day": "Tuesday"})]
-    both = talk(offered, "book a table for four on friday and tell me a joke")
+def test_questions_and_introductions_beside_a_deed_are_answered() -> None:
+    both = talk(tools("book_table"), "book a table for four on friday and tell me a joke")
     assert called(both) == [("book_table", {"people": 4, "day": "Friday"})]
     assert said(both)
-    met = talk(offered, "Hi, I'm Anna. Could you book a table for four on Friday?")
-    assert said(met) == "Nice to meet you, Anna."
-    assert len(called(met)) == 1
+    met = talk(tools("book_table"), "Hi, I'm Anna. Could you book a table for four on Friday?")
+    assert (said(met), len(called(met))) == ("Nice to meet you, Anna.", 1)
 
 
-def test_the_user_is_named_where_a_tool_needs_their_name() -> None:
+def test_the_user_is_named_and_a_day_becomes_a_date_where_the_call_knows_them() -> None:
     (tool,) = tools("reserve")
-    request = request_in("reserve a table for two on friday", [tool], Context("Anna", FRIDAY))
-    assert request is not None
-    assert request.arguments["name"] == "Anna"
-
-
-def test_a_day_becomes_a_date_only_where_the_day_of_the_call_is_known() -> None:
-    (tool,) = tools("reserve")
-    request = request_in("reserve a table for two on friday for Bob", [tool], Context())
-    assert request is not None
-    assert [one.path for one in request.missing] == [("date",)]
-
-
-def test_a_tool_of_the_name_of_a_built_in_one_gets_its_own_arguments() -> None:
-    """A kitchen timer in minutes is none of the built-in timers in seconds."""
-    assert called(talk(tools("set_timer"), "set a timer for ten minutes")) == [("set_timer", {"minutes": 10})]
+    named = request_in("reserve a table for two on friday", [tool], Context("Anna", FRIDAY))
+    assert named is not None
+    assert named.arguments["name"] == "Anna"
+    undated = request_in("reserve a table for two on friday for Bob", [tool], Context())
+    assert undated is not None
+    assert [one.path for one in undated.missing] == [("date",)]
 
 
 @given(st.text(max_size=120))

