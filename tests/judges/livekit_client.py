@@ -96,6 +96,7 @@ class LiveKitClient(Caller):
         """Play one generation; then run what it called and have the model go on."""
         from livekit.agents import llm
 
+        was_silenced = self.is_silenced
         async for message in event.message_stream:
             self._item_id = message.message_id
             self.begin_answer()
@@ -113,7 +114,7 @@ class LiveKitClient(Caller):
                 )
             await self._session.update_chat_ctx(context)
             await self._session.generate_reply()
-        elif done["status"] == "completed":
+        elif done["status"] == "completed" and self.is_silenced == was_silenced:
             self.end_answer()
         self._changed.set()
 

@@ -24,7 +24,8 @@ from realtime.server.dashscope_endpoint import PATH
 from realtime.tool import Toolkit
 from tests.server import ears
 from tests.server.cases import FOLDER
-from tests.server.harness import PATIENCE_S, Json, Place, serving
+from tests.server.harness import Json, Place, serving
+from tests.server.steps import HANG_S
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
@@ -165,11 +166,11 @@ class Callbacks:
         self.sdk.send_raw(text)
 
     def finish(self) -> None:
-        self.sdk.end_session(timeout=round(PATIENCE_S))
+        self.sdk.end_session(timeout=round(HANG_S))
 
     def close(self) -> None:
         self.sdk.close()
-        self.sdk.thread.join(PATIENCE_S)
+        self.sdk.thread.join(HANG_S)
         # Where both sides close at once the SDK leaves it open.
         self._socket.close()
 
@@ -182,7 +183,7 @@ class SessionStyle:
 
         client = dashscope.Client(api_key=key, workspace="llm-test")
         with pytest.warns(FutureWarning, match="preview"):
-            self.sdk: Any = client.audio.realtime.connect(model=model, ws_url=url, timeout=PATIENCE_S)
+            self.sdk: Any = client.audio.realtime.connect(model=model, ws_url=url, timeout=HANG_S)
         self.raised: list[Exception] = []
         self._note = note
         self._reader = threading.Thread(target=self._read)
@@ -222,7 +223,7 @@ class SessionStyle:
     def close(self) -> None:
         self.sdk.close()
         if self._reader.ident is not None:
-            self._reader.join(PATIENCE_S)
+            self._reader.join(HANG_S)
 
 
 class Ear(ears.Ear):

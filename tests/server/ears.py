@@ -7,7 +7,8 @@ from typing import Any
 
 from realtime.model.base import ResponseCreate
 from realtime.model.scripted import Expect, ScriptedModel
-from tests.server.harness import PATIENCE_S, Json
+from tests.server.harness import Json
+from tests.server.steps import HANG_S
 
 WEATHER_SCHEMA: Json = {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}
 
@@ -42,7 +43,7 @@ class Ear:
         raise NotImplementedError
 
     async def next(self) -> Json:
-        async with asyncio.timeout(PATIENCE_S):
+        async with asyncio.timeout(HANG_S):
             frame = await self.receive()
         self.frames.append(frame)
         self.check(frame)

@@ -24,7 +24,8 @@ from realtime.server.runner import TlsFiles
 from realtime.server.settings import ServerSettings
 from realtime.server.socket_endpoint import SocketEndpoint
 from realtime.tool import Toolkit
-from tests.server.harness import PATIENCE_S, Json, Place, serving_app
+from tests.server.harness import Json, Place, serving_app
+from tests.server.steps import HANG_S
 
 if TYPE_CHECKING:
     from google.genai import types
@@ -115,12 +116,12 @@ class Ear:
 
     async def turn(self) -> list[types.LiveServerMessage]:
         """The messages of one turn, as the SDK delimits it."""
-        async with asyncio.timeout(PATIENCE_S):
+        async with asyncio.timeout(HANG_S):
             return [message async for message in self.sdk.receive()]
 
     async def until(self, kind: str) -> Json:
         """The next frame that holds this."""
-        async with asyncio.timeout(PATIENCE_S):
+        async with asyncio.timeout(HANG_S):
             while True:
                 async for _ in self.sdk.receive():
                     break

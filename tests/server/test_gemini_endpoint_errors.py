@@ -22,7 +22,8 @@ from realtime.server.settings import ServerSettings
 from tests.server.cases import cases
 from tests.server.ears import asked
 from tests.server.gemini_sdk import WEATHER, calling, live_address, sdk, serving, talking, trusting
-from tests.server.harness import PATIENCE_S, Json, Place, settled
+from tests.server.harness import Json, Place, settled
+from tests.server.steps import HANG_S
 
 SETUP: Json = {"setup": {"model": "models/m"}}
 GONE = (1011, "Deadline expired before operation could complete.")
@@ -53,7 +54,7 @@ async def test_what_a_session_cannot_have_ends_it_with_a_reason(tls: TlsFiles) -
             async with connect(live_address(place), ssl=trusting(tls)) as socket:
                 for frame in frames:
                     await socket.send(json.dumps(frame) if isinstance(frame, dict) else frame)
-                async with asyncio.timeout(PATIENCE_S):
+                async with asyncio.timeout(HANG_S):
                     await socket.wait_closed()
             reason = socket.close_reason or ""
             if (socket.close_code, reason.startswith(REASONS[code]), word in reason) != (code, True, True):

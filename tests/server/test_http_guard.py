@@ -12,8 +12,8 @@ import pytest
 from realtime.server.runner import TlsFiles
 from realtime.server.settings import ServerSettings
 from tests.server.gemini_sdk import trusting
-from tests.server.harness import PATIENCE_S, Place, serving, settled
-from tests.server.steps import in_call, passed
+from tests.server.harness import Place, serving, settled
+from tests.server.steps import HANG_S, in_call, passed
 
 UPGRADE = (
     "Host: localhost\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
@@ -33,12 +33,12 @@ class Wire:
 
     async def status(self) -> int:
         """The status of the next answer."""
-        async with asyncio.timeout(PATIENCE_S):
+        async with asyncio.timeout(HANG_S):
             return int((await self.reader.readline()).split()[1])
 
     async def closed(self) -> bytes:
         """Everything up to the end of the connection."""
-        async with asyncio.timeout(PATIENCE_S):
+        async with asyncio.timeout(HANG_S):
             try:
                 return await self.reader.read()
             except ConnectionResetError:

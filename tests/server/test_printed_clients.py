@@ -9,10 +9,10 @@ import pytest
 
 from realtime.server.tls import self_signed
 from tests.server.harness import serving
+from tests.server.steps import HANG_S
 
 QUICKSTART = Path(__file__).resolve().parents[2] / "docs" / "quickstart.md"
 ANSWER = "I heard you."
-HANG_S = 120.0
 
 
 def printed(containing: str) -> str:

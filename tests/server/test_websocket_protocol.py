@@ -16,7 +16,8 @@ from realtime.server.settings import LONGEST_MESSAGE_BYTES, ServerSettings
 from realtime.server.sink import EXTENSION
 from realtime.server.websocket_protocol import MAX_UNREAD_MESSAGES, VoiceSocketProtocol
 from realtime.websocket import BINARY, TEXT, client_frame, server_frame
-from tests.server.harness import PATIENCE_S, Place, serving_app, settled, ticking
+from tests.server.harness import Place, serving_app, settled, ticking
+from tests.server.steps import HANG_S
 from tests.server.test_http_guard import UPGRADE
 
 LARGE = 100_000
@@ -211,7 +212,7 @@ async def test_a_message_in_fragments_that_is_longer_than_any_endpoint_takes_is_
     async with served(application) as place, wire(place) as client:
         for frame in (fragment(TEXT, half), *[fragment(CONTINUATION, half)] * 3, client_frame(CONTINUATION, half)):
             await asyncio.get_running_loop().sock_sendall(client, frame)
-        await settled(lambda: bool(application.got), 6 * PATIENCE_S)
+        await settled(lambda: bool(application.got), 6 * HANG_S)
     assert application.got == ["\0" * (LONGEST_MESSAGE_BYTES + 1)], "too long all the same"
 
 
@@ -228,7 +229,7 @@ async def test_pings_of_a_client_that_does_not_read_fill_no_memory_and_the_lates
         await settled(lambda: application.got == ["behind"])
         assert transport.get_write_buffer_size() < 100_000
         answers = b""
-        async with asyncio.timeout(PATIENCE_S):
+        async with asyncio.timeout(HANG_S):
             while server_frame(PONG, pings[-1]) not in answers:
                 answers += await loop.sock_recv(client, 65_536)
 

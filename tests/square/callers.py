@@ -20,8 +20,8 @@ from websockets.exceptions import ConnectionClosed
 
 from realtime.server.runner import TlsFiles
 from tests.server import dashscope_sdk, ears, gemini_sdk, openai_sdk
-from tests.server.harness import PATIENCE_S, Client, Json, Place, audio_append
-from tests.server.steps import passed
+from tests.server.harness import Client, Json, Place, audio_append
+from tests.server.steps import HANG_S, passed
 
 if TYPE_CHECKING:
     from google.genai import types
@@ -78,7 +78,7 @@ class Caller:
 
     async def until(self, condition: Callable[[], object]) -> None:
         """Read on until the condition holds."""
-        async with asyncio.timeout(PATIENCE_S):
+        async with asyncio.timeout(HANG_S):
             while not condition():
                 await self.step()
 

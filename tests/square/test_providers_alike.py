@@ -18,7 +18,8 @@ from realtime.event.base import AudioFormat, Event
 from realtime.model.base import RealtimeModel, ResponseCreate, ToolResult
 from realtime.model.scripted import PROFILE, CallTools, Expect, ScriptedModel, Speak, Step
 from realtime.tool import Toolkit
-from tests.server.harness import PATIENCE_S, WITHOUT_GRACE, Client, Json, serving, settled
+from tests.server.harness import WITHOUT_GRACE, Client, Json, serving, settled
+from tests.server.steps import HANG_S
 from tests.square.chain import provider_model
 from tests.square.scenarios import JPEG, SCENARIOS, spoken
 from tests.square.table import MODELS
@@ -88,7 +89,7 @@ async def application(model: RealtimeModel) -> Outcome:
     agent = RealtimeAgent("Friday", "You are Friday.", model, toolkit=Toolkit([get_weather]))
 
     async def answered() -> None:
-        async with asyncio.timeout(PATIENCE_S):
+        async with asyncio.timeout(HANG_S):
             while True:
                 event = await queue.get()
                 outcome.note(event)
