@@ -11,7 +11,6 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-import jiwer
 import pytest
 
 from realtime.model.base import Profile, RealtimeModel
@@ -120,6 +119,8 @@ def words_of(text: str) -> str:
 
 @pytest.mark.virtual_time(costs=REAL_COSTS)
 async def test_the_embedded_model_writes_down_every_word_of_a_turn_with_pauses(pauses: Pauses) -> None:
+    import jiwer
+
     told = await tell(pauses.recordings, LocalRealtimeModel, lambda made: None)
     assert told.pauses == pauses.count
     assert len(told.kept) >= pauses.kept, told.lost

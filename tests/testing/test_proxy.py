@@ -12,7 +12,6 @@ from typing import Any
 
 import pybase64
 import pytest
-from openai import AsyncOpenAI
 from websockets.asyncio.client import connect
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 
@@ -111,6 +110,8 @@ async def first_link(made: Talk) -> None:
 
 
 async def test_the_official_sdk_talks_through_the_proxy(tmp_path: Path) -> None:
+    from openai import AsyncOpenAI
+
     fake = OPENAI
     async with Emulator() as listening, proxy(fake, listening, tmp_path) as url:
         sdk = AsyncOpenAI(api_key=THEIRS, websocket_base_url=f"{url.replace('http', 'ws')}/v1")
