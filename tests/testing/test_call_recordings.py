@@ -75,13 +75,11 @@ def test_a_call_that_fails_once_it_is_connected_leaves_the_cassette_that_was_the
 
 def test_a_call_that_is_broken_off_leaves_the_cassette_that_was_there(folder: Path) -> None:
     before = files(folder.parent)
+    model = RecordingModel(live(), folder)
 
     async def broken_off() -> None:
         async with asyncio.timeout(5):
-            await kit.play(
-                [*ASK, kit.Silence(60_000)],
-                agent=lambda: RealtimeAgent("Robin", "", RecordingModel(live(), folder)),
-            )
+            await kit.play([*ASK, kit.Silence(60_000)], agent=lambda: RealtimeAgent("Robin", "", model))
 
     with asyncio.Runner(loop_factory=kit.VirtualLoop) as runner, pytest.raises(TimeoutError):
         runner.run(broken_off())

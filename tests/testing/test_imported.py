@@ -119,34 +119,16 @@ def test_an_imported_cassette_holds_no_key(tmp_path: Path) -> None:
     assert "ek_0123456789abc" not in (made.folder / "cassette.jsonl").read_text()
 
 
-@pytest.mark.parametrize(
-    ("name", "text", "told"),
-    [
-        ("a.jsonl", "", "there is no frame in it. Give one frame per line"),
-        ("a.jsonl", '{"type": "x"}\n{', "a.jsonl, line 2: this is not JSON"),
-        ("a.jsonl", "[1]", "line 1: this is no object"),
-        ("a.jsonl", '{"direction": "up", "data": {}}', "line 1: there is no direction 'up'. Use `sent` or `received`"),
-        ("a.jsonl", '{"direction": "sent", "data": "x"}', "line 1: its frame is not JSON"),
-        ("a.jsonl", '{"direction": "sent", "data": {"type": "x"}, "timestamp": "soon"}', "timestamp is no time"),
-        ("a.jsonl", '{"type": "response.create"}', "no frame names the model. Name it: --model"),
-        ("a.jsonl", '{"direction": ["up"], "data": {}}', "line 1: there is no direction ['up']. Use `sent`"),
-        ("a.jsonl", '{"direction": "sent", "data": {"type": "x"}, "at_ms": 1e999}', "line 1: at_ms is no time"),
-        ("a.yaml", "a: [", "this is not YAML"),
-        pytest.param("a.yaml", "interactions: " + "[" * 5_000, "this is nested too deeply", id="deep.yaml"),
-        ("a.yaml", "interactions: [{direction: sent, data: {at: 2026-01-01}}]", "1: its frame is not JSON"),
-        ("a.yaml", "interactions: [{direction: sent, data: &a {self: *a}}]", "interaction 1: its frame is not JSON"),
-        ("a.yaml", "a: 1", "there are no `interactions` in it"),
-        ("no/such.jsonl", None, "cannot be read"),
-    ],
-)
-def test_what_is_no_recording_is_named_with_its_place_and_remedy(
-    name: str, text: str | None, told: str, tmp_path: Path
-) -> None:
-    if text is not None:
-        (tmp_path / name).write_text(text)
-    with pytest.raises(CaseError) as refused:
-        import_cassette(tmp_path / name, tmp_path / "cassette")
-    assert told in str(refused.value)
+def test_what_is_no_recording_is_named_with_its_place_and_remedy(tmp_path: Path) -> None:
+    """Each line of the file: a file's name, its text (null: it is not there), and what is said of it."""
+    lines = Path(__file__).with_name("broken_recordings.jsonl").read_text(encoding="utf-8").splitlines()
+    rows = [*map(json.loads, lines), ["deep.yaml", "interactions: " + "[" * 5_000, "this is nested too deeply"]]
+    for name, text, told in rows:
+        if text is not None:
+            (tmp_path / name).write_text(text)
+        with pytest.raises(CaseError) as refused:
+            import_cassette(tmp_path / name, tmp_path / "cassette")
+        assert told in str(refused.value)
 
 
 def test_a_cassette_that_is_there_is_not_replaced(tmp_path: Path) -> None:
