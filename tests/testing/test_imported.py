@@ -24,31 +24,10 @@ ANSWERS = {
     "openai-tool_call_round": "It is foggy and 12 degrees in London.",
 }
 UPDATE = {"type": "session.update", "session": {"type": "realtime", "model": "gpt-realtime"}}
-ITEM = {"type": "message", "role": "user", "content": [{"type": "input_text", "text": "Hi!"}]}
-OPENAI = [
-    {"type": "session.created", "session": {"type": "realtime", "model": "gpt-realtime"}},
-    UPDATE,
-    {"type": "session.updated", "session": UPDATE["session"]},
-    {"type": "conversation.item.create", "item": ITEM},
-    {"type": "response.create"},
-    {"type": "response.created", "response": {"id": "resp_1", "status": "in_progress", "conversation_id": "conv_1"}},
-    {
-        "type": "response.output_audio_transcript.delta",
-        "response_id": "resp_1",
-        "item_id": "item_1",
-        "output_index": 0,
-        "content_index": 0,
-        "delta": "Good day.",
-    },
-    {"type": "response.done", "response": {"id": "resp_1", "status": "completed", "conversation_id": "conv_1"}},
-]
-GEMINI = [
-    {"setup": {"model": "models/gemini-2.5-flash-native-audio-preview-09-2025"}},
-    {"setupComplete": {}},
-    {"client_content": {"turns": [{"role": "user", "parts": [{"text": "Hi!"}]}], "turnComplete": True}},
-    {"serverContent": {"outputTranscription": {"text": "Good day."}}},
-    {"serverContent": {"turnComplete": True}},
-]
+SESSIONS = {
+    provider: [*map(json.loads, Path(__file__).with_name(f"session_{provider}.jsonl").read_text().splitlines())]
+    for provider in ("openai", "gemini")
+}
 
 
 def replayed(cassette: Path, *typed: str) -> Run:
@@ -82,13 +61,13 @@ def test_a_recording_of_a_real_provider_is_imported_and_replayed(
     replayed(made.folder, *made.typed).agent_said(ANSWERS[source.stem]).tools_answered()
 
 
-@pytest.mark.parametrize("frames", [OPENAI, GEMINI], ids=["openai", "gemini"])
+@pytest.mark.parametrize("provider", SESSIONS)
 @pytest.mark.parametrize("form", ["bare", "told", "text"])
-def test_frames_as_json_lines_are_imported_and_replayed(frames: list[object], form: str, tmp_path: Path) -> None:
+def test_frames_as_json_lines_are_imported_and_replayed(provider: str, form: str, tmp_path: Path) -> None:
+    frames = SESSIONS[provider]
     sent = ({"session.update", "conversation.item.create", "response.create"}, {"setup", "client_content"})
     entries: list[object] = []
     for number, frame in enumerate(frames):
-        assert isinstance(frame, dict)
         direction = "sent" if frame.get("type", next(iter(frame))) in sent[0] | sent[1] else "received"
         data = json.dumps(frame) if form == "text" else frame
         entries.append(frame if form == "bare" else {"direction": direction, "data": data, "at_ms": 500 + 40 * number})
@@ -132,7 +111,7 @@ def test_what_is_no_recording_is_named_with_its_place_and_remedy(tmp_path: Path)
 
 
 def test_a_cassette_that_is_there_is_not_replaced(tmp_path: Path) -> None:
-    source = lines(tmp_path / "session.jsonl", *OPENAI)
+    source = lines(tmp_path / "session.jsonl", *SESSIONS["openai"])
     import_cassette(source, tmp_path / "cassette")
     with pytest.raises(CaseError, match="there is a cassette already"):
         import_cassette(source, tmp_path / "cassette")
