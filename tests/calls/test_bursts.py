@@ -83,7 +83,6 @@ async def test_the_flush_leaves_with_the_frame_in_which_our_detector_hears_a_voi
         said = asyncio.create_task(page.speak(speech))
         flush = await page.until("server_audio_flush")
         started = await page.until("agent_input_started")
-
         assert flush["ts_ms"] == started["ts_ms"] == page.position_ms
         assert page.left_ms() == 0
         await said
@@ -102,14 +101,12 @@ async def test_what_still_comes_of_a_burst_after_the_flush_is_not_played() -> No
         for _ in range(6):
             link.say(chunk)
         await asyncio.sleep(2)
-
         link.say(m.ModelInputStartedEvent(item_id="said_1", audio_start_ms=1_950))
         for _ in range(6):
             link.say(chunk)
         link.say(m.ModelResponseDoneEvent(response_id="resp_x", status="cancelled"))
         link.say(m.ModelInputDoneEvent(item_id="said_1", audio_end_ms=2_400))
         await asyncio.sleep(1)
-
         assert len(page.sound["reply_x"]) == 6 * 48_000
         assert page.ear.late_samples == 0
         [item] = made.session.conversation.items()
@@ -123,7 +120,6 @@ async def test_each_page_of_a_burst_gets_all_of_it() -> None:
         async with call(model, client=client) as made:
             item_id = await listen(made, BURST_MS / 1000 + 1)
             await made.page.until_silent()
-
             heard, end = made.page.sound[item_id][: BURST_MS * 48], made.page.sound[item_id][BURST_MS * 48 :]
             assert len(heard) == BURST_MS * 48
             assert end == (bytes(TAIL_MS * 48) if client == "agentscope1" else b"")

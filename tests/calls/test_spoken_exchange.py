@@ -77,7 +77,6 @@ async def test_a_spoken_conversation(speech: dict[str, bytes], client: Client) -
         greeting = await answered(made, 0)
         met = await ask(made, speech["hello_anna"])
         told = await ask(made, speech["twelve_times_seven"])
-
         assert greeting.startswith("Hello!")
         assert met.startswith("Nice to meet you, Anna.")
         assert told == "12 times 7 is 84."
@@ -118,7 +117,6 @@ async def test_speech_over_the_answer_silences_it_and_cuts_it_after_the_last_wor
         before = len(page.events)
         interrupting = asyncio.create_task(page.speak(speech["barge_in"]))
         await page.until("server_audio_flush")
-
         assert page.left_ms() == 0
         cut = await page.until("agent_item_truncated")
         assert cut["item_id"] == story
@@ -185,7 +183,6 @@ def conversation(speech: dict[str, bytes]) -> tuple[list[dict[str, Any]], dict[s
 @pytest.mark.night
 def test_the_same_conversation_is_the_same_events_and_the_same_sound(speech: dict[str, bytes]) -> None:
     events, sound = conversation(speech)
-
     assert conversation(speech) == (events, sound)
     assert len(sound) == 4
     assert [json.dumps(event, sort_keys=True) for event in events]

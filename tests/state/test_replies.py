@@ -83,7 +83,6 @@ async def test_a_spoken_exchange_is_a_reply_of_the_user_and_one_of_the_agent() -
     spoken = ["MODEL_CALL_START", *text[:2], "MODEL_CALL_END", text[2]]
     assert types(events, "resp_1") == ["REPLY_START", *spoken, "REPLY_END"]
     assert {event.reply_id for event in events} == {"u1", "resp_1"}
-
     user, agent = messages(events)
     assert (user.role, user.get_text_content(), user.usage) == ("user", "Hello you.", None)
     assert (agent.role, agent.name, agent.get_text_content()) == ("assistant", "Friday", "one two three")
@@ -150,7 +149,6 @@ async def test_a_reply_spans_all_rounds_of_tools() -> None:
     await asyncio.sleep(10)
     await agent.stop()
     model.assert_finished()
-
     events = project(log)
     check_replies(events)
     _, reply = messages(events)
@@ -441,7 +439,6 @@ async def test_a_written_answer_ends_at_once_and_a_spoken_one_when_it_cannot_be_
         made.receive(c.ClientTextAppendEvent(text="Speak."))
         made.link.reply(1_000, "Spoken.")
         assert types(project(made.log), "resp_2")[-1] == "MODEL_CALL_END"
-
         projection = ReplyProjection("session1", created_at_of=iso)
         for event in made.log:
             projection.push(event)

@@ -15,7 +15,7 @@ from realtime.model.openai_family.dashscope import DashScopeRealtimeModel
 from realtime.model.openai_family.openai import OpenAIRealtimeModel
 from realtime.runtime import Runtime
 from realtime.server.settings import ServerSettings
-from realtime.testing import StandIn, VirtualLoop
+from realtime.testing import StandIn, clock
 from realtime.testing.call import naming_apart, serving
 from realtime.testing.cases.expected import ToolUse
 from realtime.testing.cases.stand_in import Answer, Call, Hear, Say
@@ -73,8 +73,7 @@ def certified(provider: str, folder: Path, script: tuple[Answer, ...]) -> Certif
             finally:
                 await endpoint.close()
 
-    with asyncio.Runner(loop_factory=VirtualLoop) as runner:
-        return runner.run(hold())
+    return clock.run(hold())
 
 
 def table(certificate: Certificate) -> list[tuple[str, bool, str]]:

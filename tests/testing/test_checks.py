@@ -382,7 +382,6 @@ def test_a_log_that_differs_shows_what_is_new_changed_or_late(tmp_path: Path) ->
     changed = [line for line in found.details.splitlines() if line[0] in "+-"]
     assert changed == ["+ 9.000 s agent_error error_type=tool_error code=tool_slow message=slow retryable=False"]
     assert list(found.places_ms) == [9_000]
-
     other = support_call()
     shop = s.AgentInputTranscriptionDoneEvent(item_id="u2", transcript="Shop", agent_name="Friday")
     other.events = [
@@ -390,7 +389,6 @@ def test_a_log_that_differs_shows_what_is_new_changed_or_late(tmp_path: Path) ->
     ]
     found = failure(lambda: other.run().matches_log(tmp_path))
     assert '  transcript: "Stop, cancel it!" -> "Shop"' in found.details.splitlines()
-
     later = support_call()
     later.events = [(ms + 40 if ms > 8_000 else ms, event) for ms, event in later.events]
     found = failure(lambda: later.run().matches_log(tmp_path))

@@ -31,9 +31,9 @@ from realtime.testing import (
     Speak,
     StandIn,
     Type,
-    VirtualLoop,
     WaitFor,
     WaitUntilHeard,
+    clock,
     play,
 )
 from realtime.testing.cases.case import read_case
@@ -62,8 +62,7 @@ def agent_with_turns(silence_ms: int | None) -> RealtimeAgent:
 
 
 def played(source: Any, *, silence_ms: int | None = None, **options: Any) -> CallRecord:
-    with asyncio.Runner(loop_factory=VirtualLoop) as runner:
-        return runner.run(play(source, agent=lambda: agent_with_turns(silence_ms), **options))
+    return clock.run(play(source, agent=lambda: agent_with_turns(silence_ms), **options))
 
 
 def happened(
@@ -257,8 +256,7 @@ def refunding(runs: list[str], *, asks: bool = False) -> RealtimeAgent:
 
 
 def refunded(source: Any, runs: list[str], **options: Any) -> CallRecord:
-    with asyncio.Runner(loop_factory=VirtualLoop) as runner:
-        return runner.run(play(source, agent=lambda: refunding(runs, **options)))
+    return clock.run(play(source, agent=lambda: refunding(runs, **options)))
 
 
 def tool_case(*steps: Step, tool: str = "refund", config: dict[str, Any] | None = None) -> Case:

@@ -1,12 +1,11 @@
 """Every call of `fixtures/calls`, as if it had come from a server: exported, it happens again."""
 
-import asyncio
 from pathlib import Path
 
 import pytest
 
 from realtime.event import server as s
-from realtime.testing import CallRecord, Run, VirtualLoop, play
+from realtime.testing import CallRecord, Run, clock, play
 from realtime.testing.cases.case import CASE_FILE, read_case
 from realtime.testing.cases.export import export_case
 
@@ -43,8 +42,7 @@ BY_DAY = {
 
 
 def played(folder: Path) -> CallRecord:
-    with asyncio.Runner(loop_factory=VirtualLoop) as runner:
-        return runner.run(play(folder, frames=False))
+    return clock.run(play(folder, frames=False))
 
 
 def told(record: CallRecord) -> list[tuple[str | None, str, str | None]]:

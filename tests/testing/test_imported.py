@@ -1,6 +1,5 @@
 """Recordings of other programs: they become cassettes, which the kit replays."""
 
-import asyncio
 import json
 import os
 from pathlib import Path
@@ -8,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from realtime.agent import RealtimeAgent
-from realtime.testing import CaseError, Run, Type, VirtualLoop, WaitUntilHeard, recorded_model, voice_call
+from realtime.testing import CaseError, Run, Type, WaitUntilHeard, clock, recorded_model, voice_call
 from realtime.testing.cassettes.format import FrameLine, read_cassette
 from realtime.testing.cassettes.imported import import_cassette
 from realtime.tool import Toolkit
@@ -42,8 +41,7 @@ def replayed(cassette: Path, *typed: str) -> Run:
     steps = [step for text in typed for step in (Type(text), WaitUntilHeard())]
     model = recorded_model(cassette, strict=False)
     tools = Toolkit([get_weather, record_reading])
-    with asyncio.Runner(loop_factory=VirtualLoop) as runner:
-        return runner.run(voice_call(steps, agent=lambda: RealtimeAgent("Robin", "", model, toolkit=tools)))
+    return clock.run(voice_call(steps, agent=lambda: RealtimeAgent("Robin", "", model, toolkit=tools)))
 
 
 def lines(path: Path, *entries: object) -> Path:

@@ -65,7 +65,6 @@ def test_a_session_through_the_proxy_is_recorded_and_replays(fake: Fake, tmp_pat
     assert KEY.encode() not in whole
     assert THEIRS.encode() not in whole
     assert read_cassette(tmp_path / "call-1").header.model == model_name
-
     replaying = recorded_model(tmp_path / "call-1", limits=ONE_LINK)
     replayed = clock.run(run(fake, replaying, first_link))
     replaying.check()
