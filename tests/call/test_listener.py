@@ -158,7 +158,6 @@ async def test_an_event_that_cannot_be_written_costs_none_of_those_that_wait_beh
     sink.open.set()
     await asyncio.sleep(1)
     listener.deliver(numbered(6))
-
     assert [frame.seq for frame in sink.frames] == [1, 2, 4, 5, 6]
     assert "could not be written" in caplog.text
 
@@ -171,7 +170,6 @@ async def test_a_client_that_does_not_read_speech_is_closed_alone() -> None:
     for _ in range(MAX_WAITING_AUDIO_BYTES // len(second.delta) + 2):
         for listener in listeners:
             listener.deliver(second)
-
     assert stalled.closed_with is not None
     assert stalled.closed_with[0] == 1013
     assert listeners[0].closed
@@ -186,7 +184,6 @@ async def test_a_client_that_does_not_read_events_is_closed() -> None:
     listener = listener_into(sink, runtime())
     for number in range(MAX_CONTROL_EVENTS + 10):
         listener.deliver(numbered(number))
-
     assert listener.closed
     assert len(sink.frames) == 1
 
@@ -211,7 +208,6 @@ async def test_a_burst_is_handed_out_at_most_350_ms_ahead_of_real_time_and_witho
     step = chunk_ms * 48
     for start in range(0, len(pcm), step):
         listener.deliver(audio(pcm[start : start + step]))
-
     for tick in range(1_250):
         handed_ms = len(pcm_of(sink.frames)) / 48
         assert handed_ms <= tick * 10 + AHEAD_MS
@@ -225,7 +221,6 @@ async def test_what_closes_a_reply_comes_after_its_last_sound() -> None:
     listener, sink = paced()
     tell(listener, words("all"), audio(speech(2_000, 24_000)), *closing(), numbered(1))
     await asyncio.sleep(3)
-
     order = types(sink.frames)
     assert order[0] == "agent_response_audio_transcript_delta"
     assert order[-3:] == types(closing())
@@ -237,7 +232,6 @@ async def test_words_stay_beside_the_speech_that_follows_them() -> None:
     for number in range(5):
         tell(listener, words(f"{number}"), audio(speech(1_000, 24_000)))
     await asyncio.sleep(6)
-
     sound_ms = 0.0
     for frame in sink.frames:
         if isinstance(frame, s.AgentResponseAudioDeltaEvent):
@@ -251,7 +245,6 @@ async def test_two_replies_in_a_row_keep_their_order() -> None:
     for item_id in ("a1", "a2"):
         tell(listener, audio(speech(1_000, 24_000), item_id=item_id), *closing(item_id))
     await asyncio.sleep(3)
-
     said = [getattr(frame, "item_id", None) for frame in sink.frames if frame.type == "agent_response_audio_delta"]
     assert said == sorted(said, key=str)
     assert types(sink.frames).count("agent_response_audio_done") == 2
@@ -262,7 +255,6 @@ async def test_a_paced_listener_says_what_it_has_not_sent_as_unheard() -> None:
     listener = listener_into(ListSink(), runtime(), ahead_ms=AHEAD_MS)
     listener.deliver(audio(speech(5_000, 24_000)))
     await asyncio.sleep(1)
-
     assert listener.unplayed_ms(now()) == pytest.approx(4_000, abs=2)
     assert listener.clock.played_ms("a1", now()) == pytest.approx(1_000, abs=2)
     await asyncio.sleep(4.5)
@@ -276,10 +268,8 @@ async def test_a_flush_drops_unsent_speech_and_words_and_keeps_what_closes_the_r
     tell(listener, *closing())
     await asyncio.sleep(1)
     start = len(sink.frames)
-
     listener.deliver(s.ServerAudioFlushEvent())
     await asyncio.sleep(10)
-
     assert types(sink.frames[start:]) == ["server_audio_flush", *types(closing())]
     assert listener.unplayed_ms(now()) == 0
     assert len(pcm_of(sink.frames)) / 48 <= 1_000 + AHEAD_MS
@@ -292,7 +282,6 @@ async def test_the_reply_after_a_flush_begins_at_once() -> None:
     listener.deliver(s.ServerAudioFlushEvent())
     start = len(sink.frames)
     listener.deliver(audio(speech(5_000, 24_000), item_id="a2"))
-
     assert len(pcm_of(sink.frames[start:])) / 48 >= AHEAD_MS - LONGEST_CHUNK_MS
     assert {frame.item_id for frame in sink.frames[start:]} == {"a2"}
     listener.release()
@@ -305,7 +294,6 @@ async def test_a_flush_reaches_a_stalled_client_without_the_speech_before_it() -
         listener.deliver(audio(speech(100, 24_000)))
     tell(listener, *closing(), s.ServerAudioFlushEvent())
     assert listener.unplayed_ms(now()) == 0
-
     sink.open.set()
     await asyncio.sleep(1)
     assert types(sink.frames) == [
@@ -319,7 +307,6 @@ async def test_the_end_of_the_agent_is_the_end_of_paced_speech() -> None:
     listener, sink = paced()
     tell(listener, audio(speech(5_000, 24_000)), *closing(), s.AgentEndedEvent())
     await asyncio.sleep(10)
-
     assert types(sink.frames)[-4:] == [*types(closing()), "agent_ended"]
 
 
@@ -344,7 +331,6 @@ async def test_speech_for_another_rate_in_chunks_is_the_speech_as_a_whole(
         listener.deliver(audio(pcm[start : start + chunk_bytes]))
     tell(listener, *closing())
     await asyncio.sleep(2)
-
     whole = Resampler(24_000, rate_hz)
     assert pcm_of(sink.frames) == whole.push(pcm) + whole.flush()
     assert len(pcm_of(sink.frames)) == rate_hz * 2
@@ -370,7 +356,6 @@ async def test_one_reply_after_the_other_do_not_run_into_each_other() -> None:
     listener = listener_into(sink, runtime(), output_rate_hz=16_000, clock=AcknowledgedPlayback(16_000))
     for item_id in ("a1", "a2"):
         tell(listener, audio(wave(500, 24_000), item_id=item_id), *closing(item_id))
-
     said = [frame for frame in sink.frames if frame.type == "agent_response_audio_delta"]
     pcm = {item_id: pcm_of([one for one in said if one.item_id == item_id]) for item_id in ("a1", "a2")}
     assert pcm["a1"] == pcm["a2"]
@@ -382,7 +367,6 @@ async def test_a_bounded_queue_gets_everything_in_order_as_it_is_read() -> None:
     listener = queue_listener(queue, runtime())
     for number in range(10):
         listener.deliver(numbered(number))
-
     got = [(await queue.get()).seq for _ in range(10)]
     assert got == [*range(10)]
     listener.release()
@@ -393,5 +377,4 @@ async def test_a_queue_is_not_told_of_the_private_call_around_its_agent() -> Non
     listener = queue_listener(events.append, runtime())
     tell(listener, s.ServerSessionCreatedEvent(session_id="s"), s.AgentReadyEvent())
     tell(listener, s.ServerSessionEndedEvent(session_id="s"))
-
     assert types(events) == ["agent_ready"]

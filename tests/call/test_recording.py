@@ -23,7 +23,6 @@ async def test_the_input_begins_where_it_arrived_and_goes_on_to_the_sample(tmp_p
     await until_ms(730)
     await call.speak(pcm)
     recorded = await call.recorder.close()
-
     heard, rate_hz = read(tmp_path / "input.flac")
     assert rate_hz == IN_HZ
     assert heard == bytes(730 * IN_HZ // 1000 * 2) + pcm
@@ -107,7 +106,6 @@ async def test_another_rate_in_mid_call_is_converted(tmp_path: Path) -> None:
     await until_ms(1_000)
     call.hear(noise(48_000), None, 48_000)
     recorded = await call.recorder.close()
-
     assert recorded.input_s == pytest.approx(2.0, abs=0.005)
     assert read(tmp_path / "input.flac")[1] == IN_HZ
 

@@ -34,7 +34,6 @@ async def test_the_folder_says_whose_recording_it_is_and_is_for_the_server_alone
         await until_ms(ms)
         call.hear(noise(400), None, 8_000)
     await call.recorder.close()
-
     assert described(folder) == {
         "version": 1,
         "call_id": "call_1",
@@ -73,7 +72,6 @@ async def test_a_call_that_was_rebuilt_writes_over_nothing(tmp_path: Path) -> No
         again = Call(tmp_path)
         again.hear(noise(320, 1))
         folders.append((await again.recorder.close()).folder)
-
     assert folders == [tmp_path / "2", tmp_path / "3"]
     assert read(tmp_path / "input.flac") == before
 
@@ -87,7 +85,6 @@ async def test_closing_twice_and_hearing_afterwards_change_nothing(tmp_path: Pat
     call.say("a1", spoken(20))
     call.recorder.truncated("a1", 0)
     call.flush()
-
     assert first == second == await call.recorder.close()
     assert first.input_s == 0.01
     assert call.troubles == []
@@ -101,7 +98,6 @@ async def test_a_cancelled_close_ends_the_files_all_the_same(tmp_path: Path) -> 
     with pytest.raises(TimeoutError):
         await asyncio.wait_for(call.recorder.close(), 1.0)
     await until_ms(10_000)
-
     assert read(tmp_path / "input.flac")[0] == pcm
     assert described(tmp_path)["input_samples"] == 1_600
 
@@ -114,7 +110,6 @@ async def test_a_real_executor_writes_beside_the_loop(tmp_path: Path) -> None:
             call.hear(pcm[start : start + IN_HZ * 2])
             await asyncio.get_running_loop().run_in_executor(executor, int)  # its earlier jobs are done
         recorded = await call.recorder.close()
-
     heard, _ = read(tmp_path / "input.flac")
     assert heard.endswith(pcm)
     assert recorded.input_s == len(heard) / 2 / IN_HZ
@@ -154,7 +149,6 @@ def test_the_files_of_a_killed_server_can_be_read(tmp_path: Path, kill_at_ms: in
                 break
         server.send_signal(signal.SIGKILL)
     assert server.returncode == -signal.SIGKILL
-
     left_ms = kill_at_ms - 800
     heard, _ = read(tmp_path / "input.flac")
     assert len(heard) >= left_ms * IN_HZ // 1000 * 2

@@ -45,7 +45,6 @@ async def test_an_item_stands_where_the_clock_says_that_it_was_heard(tmp_path: P
     call.say("a2", second)
     await until_ms(6_000)
     recorded = await call.recorder.close()
-
     output, rate_hz = read(tmp_path / "output.flac")
     assert rate_hz == OUT_HZ
     assert abs(place_ms(output, first, OUT_HZ) - 2_100) <= CHUNK_MS
@@ -194,7 +193,6 @@ async def test_a_paced_client_of_a_log_is_recorded_as_it_heard(tmp_path: Path) -
     await until_ms(4_000)
     await recorder.close()
     listener.release()
-
     output, _ = read(tmp_path / "output.flac")
     heard = between(pcm, 0, heard_ms, OUT_HZ)
     assert 1_300 <= heard_ms <= 1_500
@@ -259,7 +257,6 @@ def test_what_waits_to_be_heard_is_bounded_and_counted_and_of_very_many_items_th
     for _ in range(n_seconds):
         track.say("a1", second, OUT_HZ, 0)
     assert track.lost_samples == (n_seconds - MAX_OUTPUT_BYTES // len(second)) * OUT_HZ
-
     track = OutputTrack("output", OUT_HZ, lambda _: 1)
     for number in range(MAX_ITEMS + 50):
         track.say(f"a{number}", spoken(1), OUT_HZ, number)
@@ -280,7 +277,6 @@ def test_speech_of_two_items_in_turn_is_kept_in_the_order_of_playing() -> None:
     track.follow(200)
     heard["a1"] = 200
     track.follow(300)
-
     assert b"".join(pcm for _, pcm in track.take().pieces) == first + second + third
     assert track.end == 300 * OUT_HZ // 1000
 

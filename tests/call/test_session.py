@@ -50,7 +50,6 @@ async def test_a_call_says_that_it_exists_that_its_agent_is_ready_and_that_it_is
     async with call() as made:
         made.receive(c.ClientSessionEndEvent(session_id="session1"))
         await made.session.ended.wait()
-
         assert [entry.type for entry in made.session.log.read() if not isinstance(entry, AudioRun)] == [
             "server_session_created",
             "agent_ready",
@@ -121,7 +120,6 @@ async def test_the_call_ends_with_its_agent() -> None:
     async with call() as made:
         made.link.gone("provider_closed")
         await asyncio.sleep(1)
-
         assert [event.type for event in made.log[-2:]] == ["agent_ended", "server_session_ended"]
         assert made.link.closed
 
@@ -166,7 +164,6 @@ async def test_a_client_that_never_acknowledges_does_not_keep_a_call_alive() -> 
     async with call(clock=AcknowledgedPlayback(24_000)) as made:
         made.link.reply(10_000, "")
         await asyncio.sleep(312)
-
         assert reason_of(made) == "idle"
 
 
@@ -177,7 +174,6 @@ async def test_silence_and_acknowledgements_are_not_speech() -> None:
                 c.ClientAudioAppendEvent(audio=bytes(3_200)), c.ClientPlaybackAckEvent(item_id="x", played_ms=1)
             )
             await asyncio.sleep(1)
-
         assert reason_of(made) == "idle"
 
 
@@ -187,7 +183,6 @@ async def test_a_call_whose_time_is_up_but_for_a_rest_that_no_timer_can_wait_for
         await asyncio.sleep(107.816)
         made.receive(c.ClientTextAppendEvent(text="Hello"))
         await asyncio.sleep(301)
-
         assert reason_of(made) == "idle"
 
 
@@ -199,7 +194,6 @@ async def test_no_call_lasts_longer_than_an_hour() -> None:
         assert not made.session.ended.is_set()
         made.receive(c.ClientTextAppendEvent(text="Still here."))
         await asyncio.sleep(101)
-
         assert made.log[-3].type == "server_goodbye"
         assert reason_of(made) == "call_limit"
 
@@ -212,7 +206,6 @@ async def test_limits_can_be_set() -> None:
         await asyncio.sleep(9)
         made.receive(c.ClientTextAppendEvent(text="Hello"))
         await asyncio.sleep(8)
-
         assert reason_of(made) == "call_limit"
 
 
@@ -298,7 +291,6 @@ async def test_what_speech_says_was_played_counts_before_the_speech_is_heard() -
         made.receive(c.ClientAudioAppendEvent(audio=speech(40), played_item_id="another", played_ms=9))
         made.link.hear_start("u1")
         await asyncio.sleep(FLUSH_ANSWER_S)
-
         assert counted_ms == [1_500] * 4
         assert made.of(s.AgentItemTruncatedEvent)[0].audio_end_ms == 1_500
         assert errors(made) == []
@@ -333,7 +325,6 @@ async def test_complaints_say_whose_agent_it_is() -> None:
     """RTA-14: an error of the call carries agent_id and agent_name too."""
     async with call(agent_id="agent-7") as made:
         made.session.complain(ClientError("the frame is not JSON", code="malformed_json"))
-
         (error,) = made.of(s.AgentErrorEvent)
         assert (error.agent_id, error.agent_name, error.error_type) == ("agent-7", "Friday", "client_error")
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import tomllib
 from collections.abc import Iterator
@@ -14,10 +13,10 @@ from typing import Any
 import msgspec
 import pytest
 
+from realtime.testing import clock
 from realtime.testing.call import play
 from realtime.testing.cases.case import LOG_FILE, read_case
 from realtime.testing.check.golden import difference
-from realtime.testing.clock import VirtualLoop
 from realtime.testing.record import CallRecord
 from realtime.turn.machine import TRANSITIONS, Action, Signal, State, Turn
 from tests.calls.situations import FOLDER, length_ms, options
@@ -81,8 +80,7 @@ def play_once(folder: Path, *, limit_s: float | None = None) -> CallRecord:
     case = read_case(folder)
     if limit_s is not None:
         case = msgspec.structs.replace(case, limit_s=limit_s)
-    with asyncio.Runner(loop_factory=VirtualLoop) as runner:
-        return runner.run(play(case, folder=folder, frames=False, **options(folder)))
+    return clock.run(play(case, folder=folder, frames=False, **options(folder)))
 
 
 @contextmanager

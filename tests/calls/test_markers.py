@@ -1,6 +1,6 @@
 """Where speech begins and ends, as a page hears of it that speaks whole recordings into a call in real time.
 
-Silence, noise and music are recordings too. Real speech where it is at hand, our own synthesis always.
+Silence, noise and music are recordings too.
 """
 
 from __future__ import annotations
@@ -21,18 +21,12 @@ from tests.calls.recordings import NEAR_MS, RATE_HZ, Recording, load
 
 pytestmark = pytest.mark.virtual_time
 
-# The detector's frames may fall anywhere on the speech: what holds has to hold for more than one place.
-ALIGNMENTS = [0, 250]
 
-
-@pytest.fixture(scope="module")
-def real(recordings_dir: Path) -> list[Recording]:
-    return load(recordings_dir / "audio")
-
-
-@pytest.fixture(scope="module")
-def synthesised(fixtures_dir: Path) -> list[Recording]:
-    return load(fixtures_dir / "audio")
+@pytest.fixture(scope="module", params=["real", "synthesised"])
+def recordings(request: pytest.FixtureRequest, fixtures_dir: Path) -> list[Recording]:
+    """Real speech where it is at hand, our own synthesis always."""
+    folder = request.getfixturevalue("recordings_dir") if request.param == "real" else fixtures_dir
+    return load(folder / "audio")
 
 
 @dataclass
@@ -97,37 +91,15 @@ async def markers_of_the_model(recordings: list[Recording]) -> Score:
     return score
 
 
-@pytest.mark.rotates(1 / 3)
-@pytest.mark.parametrize("skipped_samples", ALIGNMENTS)
-async def test_markers_of_real_speech_lie_near_their_labels(real: list[Recording], skipped_samples: int) -> None:
+# The detector's frames may fall anywhere on the speech: what holds has to hold for more than one place.
+@pytest.mark.parametrize("skipped_samples", [250, pytest.param(0, marks=pytest.mark.night)])
+async def test_markers_of_speech_lie_near_their_labels(recordings: list[Recording], skipped_samples: int) -> None:
     """CARD-06, RTA-21: labelled recordings spoken into a call: start and end within tolerance, else no turn."""
-    score = await markers_in_calls(real, skipped_samples, lambda: QuickModel(NO_DETECTOR), "binary")
-
+    score = await markers_in_calls(recordings, skipped_samples, lambda: QuickModel(NO_DETECTOR), "binary")
     score.check()
 
 
-@pytest.mark.rotates(1 / 3)
-@pytest.mark.parametrize("skipped_samples", ALIGNMENTS)
-async def test_markers_of_synthesised_speech_lie_near_their_labels(
-    synthesised: list[Recording], skipped_samples: int
-) -> None:
-    """CARD-06, RTA-21: the twin that never skips."""
-    score = await markers_in_calls(synthesised, skipped_samples, lambda: QuickModel(NO_DETECTOR), "binary")
-
-    score.check()
-
-
-async def test_the_embedded_models_own_markers_of_real_speech_lie_near_their_labels(real: list[Recording]) -> None:
+async def test_the_embedded_models_own_markers_lie_near_their_labels(recordings: list[Recording]) -> None:
     """MEV-13, MEV-14: the model's events and, told on unchanged, the page's: times within tolerance of the labels."""
-    score = await markers_of_the_model(real)
-
-    score.check()
-
-
-async def test_the_embedded_models_own_markers_of_synthesised_speech_lie_near_their_labels(
-    synthesised: list[Recording],
-) -> None:
-    """MEV-13, MEV-14: the twin that never skips."""
-    score = await markers_of_the_model(synthesised)
-
+    score = await markers_of_the_model(recordings)
     score.check()

@@ -48,7 +48,7 @@ async def _play(voice_call: Any, folder: Path, steps: Sequence[Step], config: di
     return run.nothing_after_flush().transcript_equals_heard().tools_answered().no_self_interruption()
 
 
-@pytest.mark.parametrize("config", [{}, BY_SERVER], ids=["provider", "server"])
+@pytest.mark.parametrize("config", [{}, pytest.param(BY_SERVER, marks=pytest.mark.night)], ids=["provider", "server"])
 @pytest.mark.parametrize("name", SITUATIONS)
 async def test_situation_with_a_real_voice(
     voice_call: Any, recordings_dir: Path, name: str, config: dict[str, Any]

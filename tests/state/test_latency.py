@@ -53,6 +53,7 @@ def test_it_counts_from_the_end_of_the_voice_to_the_first_sample_that_was_played
 
 
 def test_words_that_come_before_their_sound_are_stages() -> None:
+    """So are those that say how long they waited for it; words that come with their sound tell nothing."""
     words = [
         s.AgentResponseAudioTranscriptDeltaEvent(delta="It is", ts_ms=2_200, **ANSWER),
         s.AgentResponseAudioTranscriptDeltaEvent(delta=" 3.5 now. And", ts_ms=2_300, **ANSWER),
@@ -63,9 +64,10 @@ def test_words_that_come_before_their_sound_are_stages() -> None:
     assert [*stages_ms] == [
         *("turn_end", "transcript", "response", "first_token", "first_sentence", "first_audio", "played")
     ]
-
-
-def test_words_that_come_with_their_sound_tell_nothing_about_when_they_were_there() -> None:
+    ready_ms = {"first_token": 400, "first_sentence": 250}
+    waited = s.AgentResponseAudioTranscriptDeltaEvent(delta="Hi.", ready_ms=ready_ms, ts_ms=2_600, **ANSWER)
+    stages_ms = measured(turn(waited)).stages_ms
+    assert (stages_ms["first_token"], stages_ms["first_sentence"], stages_ms["first_audio"]) == (150, 150, 250)
     caption = s.AgentResponseAudioTranscriptDeltaEvent(delta="Hi.", ts_ms=2_600, **ANSWER)
     assert {"first_token", "first_sentence"}.isdisjoint(measured(turn(caption)).stages_ms)
 
@@ -103,20 +105,15 @@ def form(at_ms: int, until_ms: int) -> list[Entry]:
     ]
 
 
-def test_the_time_in_which_the_user_fills_in_a_form_is_no_latency() -> None:
+@pytest.mark.parametrize("asks", ["a question for consent", "a form"])
+def test_the_time_in_which_the_user_answers_is_a_part_of_its_own_and_no_latency(asks: str) -> None:
     at_once = measured(paid(result_ms=2_450))
-    filled = measured(paid(*form(2_150, 22_150), result_ms=22_450))
-    assert filled.stages_ms == {**at_once.stages_ms, "consent": 20_000}
-    assert filled.latency_ms == at_once.latency_ms
-
-
-def test_the_time_of_a_question_for_consent_is_a_part_of_its_own_and_no_latency() -> None:
-    at_once = measured(paid(result_ms=2_450))
-    thought = measured(paid(asked("asking", 2_150), asked("answered", 22_150), result_ms=22_450))
-    assert thought.stages_ms["consent"] == 20_000
+    questions = [asked("asking", 2_150), asked("answered", 22_150)] if asks != "a form" else form(2_150, 22_150)
+    thought = measured(paid(*questions, result_ms=22_450))
+    assert thought.stages_ms == {**at_once.stages_ms, "consent": 20_000}
     assert (thought.latency_ms, thought.turn_end_to_audio_ms) == (at_once.latency_ms, at_once.turn_end_to_audio_ms)
-    assert {**at_once.stages_ms, "consent": 20_000} == thought.stages_ms
     assert [*thought.stages_ms][3:6] == ["tool_call", "consent", "tool_result"]
+    assert "consent" not in measured(paid(asked("asking", 2_150), result_ms=2_450)).stages_ms, "still open"
 
 
 def test_what_a_tool_works_between_two_questions_is_latency() -> None:
@@ -127,11 +124,6 @@ def test_what_a_tool_works_between_two_questions_is_latency() -> None:
     ]
     stages_ms = measured(paid(*questions, result_ms=10_450)).stages_ms
     assert (stages_ms["consent"], stages_ms["tool_result"]) == (6_000, 2_300)
-
-
-def test_an_open_question_that_the_agent_speaks_over_is_no_part() -> None:
-    found = measured(paid(asked("asking", 2_150), result_ms=2_450))
-    assert "consent" not in found.stages_ms
 
 
 def test_a_tool_before_the_answer_is_part_of_the_wait() -> None:
@@ -150,27 +142,17 @@ def test_a_tool_before_the_answer_is_part_of_the_wait() -> None:
     assert (found.stages_ms["tool_call"], found.stages_ms["tool_result"]) == (100, 300)
 
 
-@pytest.mark.parametrize(
-    ("change", "what"),
-    [
-        ({"conversation": "none"}, "said outside the conversation"),
-        ({"metadata": {"resumes": "a0"}}, "goes on with a cut reply"),
-    ],
-)
-def test_speech_that_answers_no_turn_ends_no_wait(change: dict[str, Any], what: str) -> None:
-    entries = turn()
-    entries[3] = s.AgentResponseCreatedEvent(response_id="r1", ts_ms=2_050, **change)
-    assert latency_of(entries, "u1") is None, what
-
-
-def test_a_reply_that_began_before_the_turn_is_no_answer() -> None:
-    entries = turn()
-    del entries[3]
-    assert latency_of(entries, "u1") is None
-
-
-def test_a_turn_that_is_not_over_has_no_wait() -> None:
-    assert latency_of([entry for entry in turn() if not isinstance(entry, s.AgentInputDoneEvent)], "u1") is None
+def test_what_answers_no_turn_ends_no_wait() -> None:
+    aside, rest = ({"conversation": "none"}, {"metadata": {"resumes": "a0"}})
+    logs: dict[str, list[Entry]] = {
+        "said outside the conversation": turn(),
+        "goes on with a cut reply": turn(),
+        "a reply that began before the turn": [*turn()[:3], *turn()[4:]],
+        "a turn that is not over": [entry for entry in turn() if not isinstance(entry, s.AgentInputDoneEvent)],
+    }
+    logs["said outside the conversation"][3] = s.AgentResponseCreatedEvent(response_id="r1", ts_ms=2_050, **aside)
+    logs["goes on with a cut reply"][3] = s.AgentResponseCreatedEvent(response_id="r1", ts_ms=2_050, **rest)
+    assert {name: latency_of(log, "u1") for name, log in logs.items()} == dict.fromkeys(logs)
 
 
 def test_a_turn_that_went_on_after_a_hasty_end_counts_from_its_last_end() -> None:
@@ -182,29 +164,22 @@ def test_a_turn_that_went_on_after_a_hasty_end_counts_from_its_last_end() -> Non
     assert measured([*hasty, *turn()]).latency_ms == measured(turn()).latency_ms
 
 
-def test_a_typed_turn_counts_from_its_arrival() -> None:
+def test_a_typed_turn_counts_from_its_arrival_and_a_held_button_from_its_release() -> None:
     typed = Item(id="u1", role="user", content=(ContentPart(type="text", text="Hello"),))
-    entries = [s.AgentItemAddedEvent(item=typed, ts_ms=2_000), *turn()[3:]]
-    found = measured(entries)
+    found = measured([s.AgentItemAddedEvent(item=typed, ts_ms=2_000), *turn()[3:]])
     assert (found.latency_ms, found.estimated) == (700, False)
     assert "turn_end" not in found.stages_ms
+    released = s.AgentInputCommittedEvent(item_id="u1", audio_end_ms=1_900, ts_ms=2_000)
+    assert measured([released, *turn()[2:]]).latency_ms == 2_660 - 60 - 1_900
 
 
-def test_a_client_whose_audio_stopped_is_measured_by_the_servers_clock_and_that_is_said() -> None:
-    push_to_talk = s.ServerPlaybackEvent(item_id="a1", played_ms=60, input_ms=1_400, ts_ms=2_760)
-    found = measured(turn(playback=push_to_talk))
+def test_what_the_client_did_not_tell_is_measured_by_the_servers_clock_and_that_is_said() -> None:
+    stopped = s.ServerPlaybackEvent(item_id="a1", played_ms=60, input_ms=1_400, ts_ms=2_760)
+    found = measured(turn(playback=stopped))
     assert (found.latency_ms, found.estimated) == (2_700 - 2_000, True)
-
-
-def test_the_end_of_a_held_button_counts_where_no_voice_was_looked_for() -> None:
-    entries = turn()
-    entries[:2] = [s.AgentInputCommittedEvent(item_id="u1", audio_end_ms=1_900, ts_ms=2_000)]
-    assert measured(entries).latency_ms == 2_660 - 60 - 1_900
-
-
-def test_playback_that_the_client_did_not_report_is_an_estimate() -> None:
     guessed = s.ServerPlaybackEvent(item_id="a1", played_ms=60, input_ms=2_660, estimated=True, ts_ms=2_760)
     assert measured(turn(playback=guessed)).estimated
+    assert begins_ms(guessed) == 2_700, "so long before its report as was played"
 
 
 @given(
@@ -236,14 +211,3 @@ def test_logs_of_earlier_versions_tell_no_wait() -> None:
     old = s.ServerLatencyEvent(response_id="r1", turn_end_to_audio_ms=45, stages_ms={"to_audio": 45})
     now = measured(turn())
     assert latencies([old, now]) == [now]
-
-
-def test_an_item_began_so_long_before_its_report_as_was_played() -> None:
-    assert begins_ms(s.ServerPlaybackEvent(item_id="a1", played_ms=60, ts_ms=2_760)) == 2_700
-
-
-def test_words_that_say_how_long_they_waited_for_their_sound_are_stages() -> None:
-    ready_ms = {"first_token": 400, "first_sentence": 250}
-    caption = s.AgentResponseAudioTranscriptDeltaEvent(delta="Hi.", ready_ms=ready_ms, ts_ms=2_600, **ANSWER)
-    stages_ms = measured(turn(caption)).stages_ms
-    assert (stages_ms["first_token"], stages_ms["first_sentence"], stages_ms["first_audio"]) == (150, 150, 250)

@@ -83,7 +83,6 @@ async def test_a_spoken_exchange_is_a_reply_of_the_user_and_one_of_the_agent() -
     spoken = ["MODEL_CALL_START", *text[:2], "MODEL_CALL_END", text[2]]
     assert types(events, "resp_1") == ["REPLY_START", *spoken, "REPLY_END"]
     assert {event.reply_id for event in events} == {"u1", "resp_1"}
-
     user, agent = messages(events)
     assert (user.role, user.get_text_content(), user.usage) == ("user", "Hello you.", None)
     assert (agent.role, agent.name, agent.get_text_content()) == ("assistant", "Friday", "one two three")
@@ -150,7 +149,6 @@ async def test_a_reply_spans_all_rounds_of_tools() -> None:
     await asyncio.sleep(10)
     await agent.stop()
     model.assert_finished()
-
     events = project(log)
     check_replies(events)
     _, reply = messages(events)
@@ -191,14 +189,21 @@ async def test_parallel_tools_interleave() -> None:
     assert inputs == {"call_1": {"city": "Oslo"}, "call_2": {"zone": "UTC"}}
 
 
-async def test_a_tool_that_raises_is_told_as_an_error() -> None:
-    """MSG-64, MSG-73: the call is finished, its result an error."""
+@pytest.mark.parametrize(("tool", "ends"), [("broken", "error"), ("endless", "interrupted")])
+async def test_a_tool_that_raises_or_is_cut_by_the_end_of_the_call_is_finished(tool: str, ends: str) -> None:
+    """MSG-64, MSG-73: the call is finished, its result an error; what the end finds open is interrupted."""
     async with call(toolkit=TOOLS) as made:
         made.receive(c.ClientTextAppendEvent(text="Look it up."))
-        ask_tools(made, ("call_1", "broken", "{}"))
-        await asyncio.sleep(1)
-        made.link.reply(500, "It is lost.")
-    assert states(project(made.log), "resp_1", "call_1")[-1] == ("finished", "error")
+        ask_tools(made, ("call_1", tool, "{}"))
+        if tool == "broken":
+            await asyncio.sleep(1)
+            made.link.reply(500, "It is lost.")
+    events = project(made.log)
+    check_replies(events)
+    assert states(events, "resp_1", "call_1")[-1] == ("finished", ends)
+    if tool == "endless":
+        reasons = {event.reply_id: event.finished_reason for event in events if isinstance(event, ReplyEndEvent)}
+        assert reasons["resp_1"] == "interrupted"
 
 
 @pytest.mark.parametrize("media_type", ["audio/wav", "image/png"])
@@ -286,42 +291,38 @@ async def test_an_answer_to_a_hasty_turn_end_comes_to_nothing() -> None:
     assert said == [("user", "I would like a tree."), ("assistant", "A tree it is.")]
 
 
-async def test_a_failed_response_ends_the_reply_with_an_error() -> None:
-    """An error of the model inside the reply says why; one outside of any reply is a signal of its own."""
+@pytest.mark.parametrize("fails", [True, False])
+async def test_an_error_in_a_response_that_fails_ends_the_reply_with_it_and_is_else_a_signal(fails: bool) -> None:
+    """Outside of any reply it is a signal of its own."""
+    broken = m.ModelErrorEvent(error_type="provider_error", code="overloaded", message="too busy")
     async with call() as made:
         made.receive(c.ClientTextAppendEvent(text="Hello"))
         response_id = made.link.begin()
-        broken = m.ModelErrorEvent(error_type="provider_error", code="overloaded", message="too busy")
-        made.link.say(broken, m.ModelResponseDoneEvent(response_id=response_id, status="failed"))
+        made.link.say(broken)
+        if fails:
+            made.link.say(m.ModelResponseDoneEvent(response_id=response_id, status="failed"))
+        else:
+            made.link.speak(response_id, 500, "Hello.")
+            made.link.finish(response_id, "Hello.")
+            await asyncio.sleep(1)
         made.link.say(msgspec.structs.replace(broken, message="still busy"))
         made.receive(c.ClientItemDeleteEvent(item_id="nowhere"))
     events = project(made.log)
     reply = next(one for one in messages(events) if one.id == "resp_1")
-    assert (reply.finished_reason, reply.error) == ("error", "too busy")
+    assert (reply.finished_reason, reply.error) == (("error", "too busy") if fails else ("completed", None))
     signals = [event for event in events if isinstance(event, CustomEvent)]
-    assert [(event.name, event.reply_id, event.value["code"]) for event in signals] == [
-        ("error", "", "overloaded"),
-        ("error", "", "unknown_item"),
-    ]
+    outside = [("error", "", "overloaded"), ("error", "", "unknown_item")]
+    assert [(event.name, event.reply_id, event.value["code"]) for event in signals][-2:] == outside
+    assert len(signals) == (2 if fails else 3)
 
 
-async def test_an_error_that_ends_no_reply_is_a_signal() -> None:
-    """The response goes on and completes: so does the reply."""
-    async with call() as made:
-        made.receive(c.ClientTextAppendEvent(text="Hello"))
-        response_id = made.link.begin()
-        made.link.say(m.ModelErrorEvent(error_type="provider_error", code="hiccup", message="odd"))
-        made.link.speak(response_id, 500, "Hello.")
-        made.link.finish(response_id, "Hello.")
-        await asyncio.sleep(1)
-    events = project(made.log)
-    assert messages(events)[1].finished_reason == "completed"
-    assert [event.name for event in events if isinstance(event, CustomEvent)] == ["error"]
-
-
-async def test_a_tool_of_the_client_is_submitted_and_finished() -> None:
-    """HITL-13, MSG-63, MSG-64: the call is handed over, and its result answers it."""
-    async with call(config=IN_CLIENT) as made:
+@pytest.mark.parametrize("declared", ["at first", "later"])
+async def test_a_tool_of_the_client_is_submitted_and_finished(declared: str) -> None:
+    """HITL-13, MSG-63, MSG-64: the call is handed over, and its result answers it. Tools that a client declares later
+    are known from the log."""
+    async with call(**({"config": IN_CLIENT} if declared == "at first" else {})) as made:
+        if declared == "later":
+            made.receive(c.ClientSessionUpdateEvent(config={"tools": [{"name": "where"}]}))
         made.receive(c.ClientTextAppendEvent(text="Where am I?"))
         ask_tools(made, ("call_1", "where", "{}"))
         await asyncio.sleep(1)
@@ -329,22 +330,13 @@ async def test_a_tool_of_the_client_is_submitted_and_finished() -> None:
         await asyncio.sleep(0)
         made.link.reply(500, "In Oslo.")
         await asyncio.sleep(1)
-    events = project(made.log, client_tools=["where"])
+    events = project(made.log, **({"client_tools": ["where"]} if declared == "at first" else {}))
     check_replies(events)
     names = ["TOOL_CALL_END", "MODEL_CALL_END", "REQUIRE_EXTERNAL_EXECUTION", "EXTERNAL_EXECUTION_RESULT"]
     start = types(events, "resp_1").index("TOOL_CALL_END")
     assert types(events, "resp_1")[start : start + 4] == names
     assert states(events, "resp_1", "call_1") == [("pending", ""), ("submitted", ""), ("finished", "success")]
     assert messages(events)[1].get_content_blocks("tool_result")[0].output == "In Oslo"
-
-
-async def test_tools_that_a_client_declares_later_are_known_from_the_log() -> None:
-    """A session update tells them, so nobody has to."""
-    async with call() as made:
-        made.receive(c.ClientSessionUpdateEvent(config={"tools": [{"name": "where"}]}))
-        made.receive(c.ClientTextAppendEvent(text="Where am I?"))
-        ask_tools(made, ("call_1", "where", "{}"))
-    assert "REQUIRE_EXTERNAL_EXECUTION" in types(project(made.log), "resp_1")
 
 
 async def test_interleaved_items_are_blocks_of_their_own() -> None:
@@ -447,7 +439,6 @@ async def test_a_written_answer_ends_at_once_and_a_spoken_one_when_it_cannot_be_
         made.receive(c.ClientTextAppendEvent(text="Speak."))
         made.link.reply(1_000, "Spoken.")
         assert types(project(made.log), "resp_2")[-1] == "MODEL_CALL_END"
-
         projection = ReplyProjection("session1", created_at_of=iso)
         for event in made.log:
             projection.push(event)
@@ -509,18 +500,6 @@ async def test_speech_can_be_kept_in_the_message() -> None:
     assert sound.source.media_type == "audio/pcm;rate=24000"
     said = [event.delta for event in made.log if isinstance(event, s.AgentResponseAudioDeltaEvent)]
     assert sound.source.data == b"".join(said)
-
-
-async def test_the_end_of_the_call_closes_what_is_open() -> None:
-    """A reply in the middle of a tool and a user in the middle of a word are interrupted."""
-    async with call(toolkit=TOOLS) as made:
-        made.receive(c.ClientTextAppendEvent(text="Weather?"))
-        ask_tools(made, ("call_1", "endless", "{}"))
-    events = project(made.log)
-    check_replies(events)
-    ends = {event.reply_id: event.finished_reason for event in events if isinstance(event, ReplyEndEvent)}
-    assert ends["resp_1"] == "interrupted"
-    assert states(events, "resp_1", "call_1")[-1] == ("finished", "interrupted")
 
 
 async def test_a_call_that_goes_on_after_its_server_was_lost_closes_what_was_open_there() -> None:

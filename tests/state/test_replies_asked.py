@@ -58,16 +58,11 @@ def test_a_flush_over_an_open_question_leaves_the_result_to_the_call(by: str, do
     assert reply.finished_reason == "completed"
 
 
-def test_a_question_that_a_flush_withdraws_ends_interrupted() -> None:
-    reply = reply_of(*asking(CALL), question("asking"), FLUSH, question("answered"), result("interrupted"))
-    assert result_states(reply) == {"call_1": "interrupted"}
-    assert reply.finished_reason == "interrupted"
-
-
-def test_a_flush_after_the_answer_interrupts_the_tool() -> None:
-    reply = reply_of(*asking(CALL), question("asking"), question("answered"), FLUSH, result("interrupted"))
-    assert result_states(reply) == {"call_1": "interrupted"}
-    assert reply.finished_reason == "interrupted"
+def test_a_question_that_a_flush_withdraws_or_a_tool_that_it_stops_ends_interrupted() -> None:
+    for course in ([FLUSH, question("answered")], [question("answered"), FLUSH]):
+        reply = reply_of(*asking(CALL), question("asking"), *course, result("interrupted"))
+        assert result_states(reply) == {"call_1": "interrupted"}
+        assert reply.finished_reason == "interrupted"
 
 
 def test_an_interrupted_call_beside_the_question_leaves_the_question_open() -> None:

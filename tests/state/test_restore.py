@@ -51,19 +51,38 @@ def test_after_any_part_of_it_everything_is_closed(whole: tuple[list[Entry], lis
 
 def broken_off(*, transcribed: bool = True) -> list[Entry]:
     """A log that ends in the middle of an answer of which 4 s of speech were sent."""
-    log = Log(lambda: 0.0)
-    item = Item(id="i2", role="assistant", status="in_progress")
     part: dict[str, Any] = {"response_id": "r1", "item_id": "i2"}
-    log.append(s.AgentInputStartedEvent(item_id="i1", audio_start_ms=500))
-    log.append(s.AgentItemAddedEvent(item=Item(id="i1", role="user", content=(ContentPart(type="audio"),))))
-    if transcribed:
-        log.append(s.AgentInputTranscriptionDoneEvent(item_id="i1", transcript="Count."))
-    log.append(s.AgentResponseCreatedEvent(response_id="r1", agent_name="Friday"))
-    log.append(s.AgentItemAddedEvent(item=item, previous_item_id="i1"))
-    log.append(s.AgentResponseAudioTranscriptDeltaEvent(delta=WORDS, **part))
-    pcm = bytes(4_000 * 48)
-    log.append(s.AgentResponseAudioDeltaEvent(delta=pcm, format=AudioFormat.pcm16(24_000), **part))
-    return log.read()
+    words = [s.AgentInputTranscriptionDoneEvent(item_id="i1", transcript="Count.")] if transcribed else []
+    return logged(
+        s.AgentInputStartedEvent(item_id="i1", audio_start_ms=500),
+        s.AgentItemAddedEvent(item=Item(id="i1", role="user", content=VOICE)),
+        *words,
+        s.AgentResponseCreatedEvent(response_id="r1", agent_name="Friday"),
+        s.AgentItemAddedEvent(item=Item(id="i2", role="assistant", status="in_progress"), previous_item_id="i1"),
+        s.AgentResponseAudioTranscriptDeltaEvent(delta=WORDS, **part),
+        s.AgentResponseAudioDeltaEvent(delta=bytes(4_000 * 48), format=AudioFormat.pcm16(24_000), **part),
+    ).read()
+
+
+VOICE = (ContentPart(type="audio"),)
+
+
+def logged(*events: s.ServerEvent) -> Log:
+    log = Log(lambda: 0.0)
+    for event in events:
+        log.append(event)
+    return log
+
+
+def spoken(item_id: str, start_ms: int, words: str | None = None, before: str | None = None) -> list[s.ServerEvent]:
+    """A turn of 400 ms; null: its words are not known yet."""
+    told = [] if words is None else [s.AgentInputTranscriptionDoneEvent(item_id=item_id, transcript=words)]
+    return [
+        s.AgentInputStartedEvent(item_id=item_id, audio_start_ms=start_ms),
+        s.AgentInputDoneEvent(item_id=item_id, audio_end_ms=start_ms + 400),
+        s.AgentItemAddedEvent(item=Item(id=item_id, role="user", content=VOICE), previous_item_id=before),
+        *told,
+    ]
 
 
 def test_an_answer_that_was_broken_off_is_cut_where_the_client_is() -> None:
@@ -79,46 +98,31 @@ def test_an_answer_that_was_broken_off_is_cut_where_the_client_is() -> None:
         "agent_response_done",
     ]
     assert {getattr(event, "agent_name", "") for event in restored.closing} == {"Friday"}
-
-
-def test_an_answer_that_was_not_played_yet_was_not_heard() -> None:
-    restored = restore(broken_off(), LastPlayed("i0", 9_000))
-    assert restored.conversation.items()[1].text == ""
+    unplayed = restore(broken_off(), LastPlayed("i0", 9_000))
+    assert unplayed.conversation.items()[1].text == ""
 
 
 def test_words_that_were_not_known_are_told_to_be_lost_or_are_asked_for_again() -> None:
+    """A turn that was answered is not heard again."""
     restored = restore(broken_off(transcribed=False))
     (failed,) = [one for one in restored.closing if isinstance(one, s.AgentInputTranscriptionFailedEvent)]
     assert failed.item_id == "i1"
-    voice = Log(lambda: 0.0)
-    voice.append(s.AgentInputStartedEvent(item_id="i9", audio_start_ms=7_500))
+    assert "i1" in restored.conversation
+    assert restored.understood_ms == 0
+    voice = logged(s.AgentInputStartedEvent(item_id="i9", audio_start_ms=7_500))
     assert restore(voice.read()).understood_ms == 7_500 - BEFORE_VOICE_MS
 
 
 def test_a_voice_that_was_none_after_all_is_neither_lost_nor_asked_for_again() -> None:
     for cleared in (s.AgentInputClearedEvent(), s.AgentInputClearedEvent(item_id="i9")):
-        log = Log(lambda: 0.0)
-        log.append(s.AgentInputStartedEvent(item_id="i1", audio_start_ms=500))
-        log.append(s.AgentInputDoneEvent(item_id="i1", audio_end_ms=900))
-        log.append(s.AgentItemAddedEvent(item=Item(id="i1", role="user", content=(ContentPart(type="audio"),))))
-        log.append(s.AgentInputTranscriptionDoneEvent(item_id="i1", transcript="Count."))
-        log.append(s.AgentInputStartedEvent(item_id="i9", audio_start_ms=7_500))
-        log.append(cleared)
-        restored = restore(log.read())
-        assert restored.understood_ms == 900
-        assert restored.closing == []
+        started = s.AgentInputStartedEvent(item_id="i9", audio_start_ms=7_500)
+        restored = restore(logged(*spoken("i1", 500, "Count."), started, cleared).read())
+        assert (restored.understood_ms, restored.closing) == (900, [])
 
 
 def test_a_turn_of_which_neither_words_nor_an_answer_came_is_heard_again() -> None:
-    log = Log(lambda: 0.0)
-    for item_id, start_ms, before in (("i1", 500, None), ("i2", 5_000, "i1")):
-        log.append(s.AgentInputStartedEvent(item_id=item_id, audio_start_ms=start_ms))
-        log.append(s.AgentInputDoneEvent(item_id=item_id, audio_end_ms=start_ms + 400))
-        voice = Item(id=item_id, role="user", content=(ContentPart(type="audio"),))
-        log.append(s.AgentItemAddedEvent(item=voice, previous_item_id=before))
-        log.append(s.AgentInputCommittedEvent(item_id=item_id))
-        if item_id == "i1":
-            log.append(s.AgentInputTranscriptionDoneEvent(item_id=item_id, transcript="Count."))
+    log = logged(*spoken("i1", 500, "Count."), *spoken("i2", 5_000, before="i1"))
+    log.append(s.AgentInputCommittedEvent(item_id="i2"))
     restored = restore(log.read())
     assert restored.understood_ms == 5_000 - BEFORE_VOICE_MS
     assert [item.id for item in restored.conversation.items()] == ["i1"]
@@ -126,61 +130,41 @@ def test_a_turn_of_which_neither_words_nor_an_answer_came_is_heard_again() -> No
 
 
 def test_the_words_of_a_turn_that_was_taken_up_again_stay() -> None:
-    log = Log(lambda: 0.0)
-    log.append(s.AgentInputStartedEvent(item_id="i1", audio_start_ms=500))
-    log.append(s.AgentInputDoneEvent(item_id="i1", audio_end_ms=900))
-    log.append(s.AgentItemAddedEvent(item=Item(id="i1", role="user", content=(ContentPart(type="audio"),))))
-    log.append(s.AgentInputTranscriptionDoneEvent(item_id="i1", transcript="Count."))
-    log.append(s.AgentInputStartedEvent(item_id="i1", audio_start_ms=1_500))
-    restored = restore(log.read())
+    again = s.AgentInputStartedEvent(item_id="i1", audio_start_ms=1_500)
+    restored = restore(logged(*spoken("i1", 500, "Count."), again).read())
     assert [item.text for item in restored.conversation.items()] == ["Count."]
     assert (restored.understood_ms, restored.closing) == (1_500 - BEFORE_VOICE_MS, [])
 
 
-def test_a_turn_that_was_answered_is_not_heard_again_though_its_words_are_not_known() -> None:
-    restored = restore(broken_off(transcribed=False))
-    assert "i1" in restored.conversation
-    assert restored.understood_ms == 0
-
-
-def pushed(log: Log, item_id: str, end_ms: int, before: str | None = None) -> None:
-    voice = Item(id=item_id, role="user", content=(ContentPart(type="audio"),))
-    log.append(s.AgentItemAddedEvent(item=voice, previous_item_id=before))
-    log.append(s.AgentInputCommittedEvent(item_id=item_id, audio_end_ms=end_ms))
-
-
 def test_push_to_talk_is_heard_again_from_the_last_commit_that_was_understood() -> None:
-    log = Log(lambda: 0.0)
-    pushed(log, "i1", 1_500)
-    log.append(s.AgentInputTranscriptionDoneEvent(item_id="i1", transcript="Count."))
-    assert restore(log.read()).understood_ms == 1_500
-    pushed(log, "i2", 4_000, "i1")
-    restored = restore(log.read())
-    assert restored.understood_ms == 1_500
-    assert restored.closing == [s.AgentItemDeletedEvent(item_id="i2")]
-    answer = Item(
-        id="i3", role="assistant", status="completed", content=(ContentPart(type="audio", transcript="One."),)
+    """A commit that says nothing of where in the audio it is, as older servers stored it: nothing is heard twice."""
+    log = logged(
+        s.AgentItemAddedEvent(item=Item(id="i1", role="user", content=VOICE)),
+        s.AgentInputCommittedEvent(item_id="i1", audio_end_ms=1_500),
+        s.AgentInputTranscriptionDoneEvent(item_id="i1", transcript="Count."),
     )
+    assert restore(log.read()).understood_ms == 1_500
+    log.append(s.AgentItemAddedEvent(item=Item(id="i2", role="user", content=VOICE), previous_item_id="i1"))
+    log.append(s.AgentInputCommittedEvent(item_id="i2", audio_end_ms=4_000))
+    restored = restore(log.read())
+    assert (restored.understood_ms, restored.closing) == (1_500, [s.AgentItemDeletedEvent(item_id="i2")])
+    said = (ContentPart(type="audio", transcript="One."),)
+    answer = Item(id="i3", role="assistant", status="completed", content=said)
     log.append(s.AgentItemAddedEvent(item=answer, previous_item_id="i2"))
     assert restore(log.read()).understood_ms == 4_000
-
-
-def test_speech_without_a_place_in_the_log_is_not_heard_again() -> None:
-    """A commit that says nothing of where in the audio it is, as older servers stored it: nothing is heard twice."""
-    log = Log(lambda: 0.0)
-    log.append(s.AgentInputCommittedEvent(item_id="i1"))
-    assert restore(log.read()).understood_ms is None
+    assert restore(logged(s.AgentInputCommittedEvent(item_id="i1")).read()).understood_ms is None
 
 
 def test_what_others_in_a_room_say_has_no_place_in_the_audio_of_the_user() -> None:
-    log = Log(lambda: 0.0)
-    log.append(s.ServerRoomJoinedEvent(participant_id="p1", name="Ann", kind="human"))
-    log.append(s.ServerRoomJoinedEvent(participant_id="p2", name="Ben", kind="human"))
-    log.append(s.AgentInputStartedEvent(item_id="i1", audio_start_ms=500, agent_id="p1"))
-    log.append(s.AgentInputDoneEvent(item_id="i1", audio_end_ms=900, agent_id="p1"))
-    log.append(s.AgentInputTranscriptionDoneEvent(item_id="i1", transcript="Hello.", agent_id="p1"))
-    log.append(s.AgentItemAddedEvent(item=Item(id="i1", role="user", content=(ContentPart(type="audio"),))))
-    log.append(s.AgentInputStartedEvent(item_id="i2", audio_start_ms=70_000, agent_id="p2"))
+    log = logged(
+        s.ServerRoomJoinedEvent(participant_id="p1", name="Ann", kind="human"),
+        s.ServerRoomJoinedEvent(participant_id="p2", name="Ben", kind="human"),
+        s.AgentInputStartedEvent(item_id="i1", audio_start_ms=500, agent_id="p1"),
+        s.AgentInputDoneEvent(item_id="i1", audio_end_ms=900, agent_id="p1"),
+        s.AgentInputTranscriptionDoneEvent(item_id="i1", transcript="Hello.", agent_id="p1"),
+        s.AgentItemAddedEvent(item=Item(id="i1", role="user", content=VOICE)),
+        s.AgentInputStartedEvent(item_id="i2", audio_start_ms=70_000, agent_id="p2"),
+    )
     assert restore(log.read()).understood_ms == 900
 
 
@@ -202,9 +186,8 @@ def test_whoever_was_in_the_room_has_left_it_with_the_server() -> None:
 
 
 def test_settings_that_were_changed_during_the_call_hold() -> None:
-    log = Log(lambda: 0.0)
-    log.append(s.ServerSessionUpdatedEvent(session_id="s", config={"voice": "a", "instructions": "Be brief."}))
-    log.append(s.ServerSessionUpdatedEvent(session_id="s", config={"voice": "b"}))
+    first = s.ServerSessionUpdatedEvent(session_id="s", config={"voice": "a", "instructions": "Be brief."})
+    log = logged(first, s.ServerSessionUpdatedEvent(session_id="s", config={"voice": "b"}))
     assert restore(log.read()).config == {"voice": "b", "instructions": "Be brief."}
 
 

@@ -52,9 +52,12 @@ def test_each_line_has_the_words_that_were_heard_and_the_time_when_they_were() -
     assert (question.is_cut, answer.is_cut) == (False, True)
 
 
-def test_where_a_recording_says_when_the_voice_began_it_is_taken_at_its_word() -> None:
+def test_a_recording_or_the_way_of_the_speech_say_when_words_were_said_where_nobody_reports() -> None:
     question, _ = lines_of(spoken_turn(), voice_from_ms=620.0)
     assert (question.from_ms, question.to_ms) == (1_120, 2_120)
+    entries = [entry for entry in spoken_turn() if not isinstance(entry, s.ServerPlaybackEvent)]
+    _, sent = lines_of(entries)
+    assert (sent.from_ms, sent.to_ms) == (2_600, 4_000), "where it was sent, as long as it was heard"
 
 
 def test_in_a_room_a_recording_says_when_the_own_voice_began_and_not_that_of_others() -> None:
@@ -69,11 +72,6 @@ def test_in_a_room_a_recording_says_when_the_own_voice_began_and_not_that_of_oth
         ]
     lines = {line.who: line.from_ms for line in lines_of(entries, voice_from_ms=1_850.0)}
     assert lines == {"ben": 1_000 - 80, "ann": 1_950}
-
-
-def test_without_reports_of_playback_a_reply_is_placed_where_it_was_sent_as_long_as_it_was_heard() -> None:
-    entries = [entry for entry in spoken_turn() if not isinstance(entry, s.ServerPlaybackEvent)]
-    assert [(line.from_ms, line.to_ms) for line in lines_of(entries)][1] == (2_600, 4_000)
 
 
 def test_what_was_written_and_what_a_tool_did_are_lines_at_their_time() -> None:
@@ -99,20 +97,17 @@ def test_a_withdrawn_reply_is_no_line() -> None:
     assert [line.item_id for line in lines_of(entries)] == ["i1"]
 
 
-def test_as_text_it_can_be_read_by_people() -> None:
-    assert as_text(lines_of(spoken_turn())) == (
-        "[0:01] user: Tell me a story.\n[0:03] Friday: Once upon a time … (interrupted)\n"
-    )
-    late = Line(item_id="i", who="Ann", role="user", kind="speech", text="Are\nyou there?", from_ms=3_723_000, to_ms=0)
-    assert as_text([late]) == "[1:02:03] Ann: Are you there?\n"
-
-
-def test_as_subtitles_it_has_the_times_of_what_was_played() -> None:
-    assert as_srt(lines_of(spoken_turn())) == (
+def test_it_can_be_read_by_people_as_text_and_as_subtitles_with_the_times_of_what_was_played() -> None:
+    lines = lines_of(spoken_turn())
+    assert as_text(lines) == "[0:01] user: Tell me a story.\n[0:03] Friday: Once upon a time … (interrupted)\n"
+    assert as_srt(lines) == (
         "1\n00:00:01,000 --> 00:00:02,000\nuser: Tell me a story.\n"
         "\n"
         "2\n00:00:03,000 --> 00:00:04,400\nFriday: Once upon a time\n"
     )
+    late = Line(item_id="i", who="Ann", role="user", kind="speech", text="Are\nyou there?", from_ms=3_723_000, to_ms=0)
+    assert as_text([late]) == "[1:02:03] Ann: Are you there?\n"
+    assert (lines_of([]), as_text([]), as_srt([])) == ([], "Nothing was said.\n", "")
 
 
 def test_a_long_reply_is_several_subtitles_that_share_its_time() -> None:
@@ -122,12 +117,6 @@ def test_a_long_reply_is_several_subtitles_that_share_its_time() -> None:
     assert len(cues) == 4
     assert cues[0].startswith("1\n00:00:00,000 --> 00:00:0")
     assert "--> 00:00:20,000\n" in cues[-1]
-
-
-def test_a_call_in_which_nothing_was_said_is_an_empty_transcript() -> None:
-    assert lines_of([]) == []
-    assert as_text([]) == "Nothing was said.\n"
-    assert as_srt([]) == ""
 
 
 @given(st.lists(st.tuples(st.text(max_size=300), st.integers(0, 10**7), st.integers(0, 10**5)), max_size=5))

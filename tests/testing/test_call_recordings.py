@@ -15,6 +15,7 @@ from realtime.agent import RealtimeAgent
 from realtime.model.base import Address, RealtimeModel
 from realtime.model.openai_family.openai import OpenAIRealtimeModel
 from realtime.model.wire import Link, Receiver, WireLimits
+from realtime.testing import clock
 from realtime.testing.cassettes.format import read_cassette
 from realtime.testing.cassettes.record import RecordingModel
 from realtime.testing.cassettes.replay import Replay, Rules, recorded_model
@@ -39,8 +40,7 @@ def live() -> RealtimeModel:
 
 
 def called(model: RealtimeModel, *steps: Step, **options: Any) -> kit.CallRecord:
-    with asyncio.Runner(loop_factory=kit.VirtualLoop) as runner:
-        return runner.run(kit.play(list(steps), agent=lambda: RealtimeAgent("Robin", "", model), **options))
+    return clock.run(kit.play(list(steps), agent=lambda: RealtimeAgent("Robin", "", model), **options))
 
 
 def files(folder: Path) -> dict[str, bytes]:
@@ -75,13 +75,11 @@ def test_a_call_that_fails_once_it_is_connected_leaves_the_cassette_that_was_the
 
 def test_a_call_that_is_broken_off_leaves_the_cassette_that_was_there(folder: Path) -> None:
     before = files(folder.parent)
+    model = RecordingModel(live(), folder)
 
     async def broken_off() -> None:
         async with asyncio.timeout(5):
-            await kit.play(
-                [*ASK, kit.Silence(60_000)],
-                agent=lambda: RealtimeAgent("Robin", "", RecordingModel(live(), folder)),
-            )
+            await kit.play([*ASK, kit.Silence(60_000)], agent=lambda: RealtimeAgent("Robin", "", model))
 
     with asyncio.Runner(loop_factory=kit.VirtualLoop) as runner, pytest.raises(TimeoutError):
         runner.run(broken_off())

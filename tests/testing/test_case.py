@@ -93,52 +93,12 @@ def written(folder: Path, **fields: Any) -> Path:
     return folder
 
 
-@pytest.mark.parametrize(
-    ("fields", "problem"),
-    [
-        (
-            {"version": 9},
-            r"case.json, version: it is of version 9, this release reads version 1. Export the call again",
-        ),
-        ({"users": []}, r"case.json, users: the call has no users. Give users at least one entry"),
-        ({"users": [{"steps": []}, {"steps": []}]}, r"users: two users have one name. Give each a name of their own"),
-        ({"userz": 1}, r"case.json, top level: Object contains unknown field `userz`. Correct it there"),
-        (
-            {"users": [{"steps": [{"do": "sing"}]}]},
-            r"case.json, users\[0\].steps\[0\].do: Invalid value 'sing'",
-        ),
-        (
-            {"users": [{"steps": [{"do": "silence", "ms": "long"}]}]},
-            r"users\[0\].steps\[0\].ms: Expected `int`, got `str`",
-        ),
-        (
-            {"users": [{"steps": [{"do": "barge_in", "speech": {"do": "speak", "audio": "a.wav"}}]}]},
-            r"users\[0\].steps\[0\]: it does not say when. Give one of after_ms, at_word and on_tool",
-        ),
-        ({"users": [{"steps": [{"do": "speak"}]}]}, r"users\[0\].steps\[0\]: nothing to speak. Name an audio file"),
-        ({"users": [{"steps": [{"do": "silence", "ms": -5}]}]}, r"users\[0\].steps\[0\].ms: Expected `int` >= 0"),
-        ({"models": {"*": {"answers": [{"do": "say", "text": "Hi", "pace": 0}]}}}, r"pace: Expected `float` > 0"),
-        (
-            {"config": {"turn_detecton": "none"}},
-            r"config.turn_detecton: .* Did you mean turn_detection",
-        ),
-        ({"version": "1"}, r"version: it is of version '1', this release reads version 1"),
-        (
-            {"config": {"turn_detection": {"authority": "x"}}},
-            r"case.json, config: .*Invalid enum value 'x' at `turn_detection.authority`. Correct the setting",
-        ),
-        ({"costs": {"lookup": -0.5}}, r"case.json, costs.lookup: a job cannot cost -0.5 s. Give 0 or more"),
-        ({"limit_s": 0}, r"case.json, limit_s: a call has more than 0 s"),
-        ({"grace_s": -1}, r"case.json, grace_s: a call cannot wait -1.0 s"),
-        ({"users": [{"name": "a/b", "steps": []}]}, r"users\[0\].name: 'a/b' cannot stand in the address of a call"),
-        ({"users": [{"name": "", "steps": []}]}, r"users\[0\].name: '' cannot stand in the address of a call"),
-    ],
-)
-def test_a_case_that_cannot_be_run_names_the_place_and_the_remedy(
-    tmp_path: Path, fields: dict[str, Any], problem: str
-) -> None:
-    with pytest.raises(CaseError, match=problem):
-        load_case(written(tmp_path, **fields))
+def test_a_case_that_cannot_be_run_names_the_place_and_the_remedy(tmp_path: Path) -> None:
+    """Each line of the file: fields of a case, and what is said of them."""
+    lines = Path(__file__).with_name("broken_cases.tsv").read_text(encoding="utf-8").splitlines()
+    for fields, problem in (line.split("\t") for line in lines):
+        with pytest.raises(CaseError, match=problem):
+            load_case(written(tmp_path, **json.loads(fields)))
 
 
 def test_broken_json_names_its_line(tmp_path: Path) -> None:

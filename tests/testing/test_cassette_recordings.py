@@ -52,12 +52,10 @@ def test_a_session_of_the_service_becomes_a_cassette_and_plays(
     file = recordings_dir / "recordings" / f"{provider}-{name}.yaml"
     frames = yaml.safe_load(file.read_text(encoding="utf-8"))["interactions"]
     to_cassette(tmp_path, provider, frames)
-
     cassette = read_cassette(tmp_path)
     lines = [line for line in cassette.lines if isinstance(line, FrameLine)]
     assert [json.loads(cassette.message(line)[0]) for line in lines] == [frame["data"] for frame in frames]
     assert any(True for line in lines for _ in audio_refs(line)) is has_audio(frames)
-
     n_answers = sum(ends_answer(frame["data"]) for frame in frames if frame["direction"] == "received")
 
     async def listen(made: Talk) -> None:

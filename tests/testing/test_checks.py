@@ -90,43 +90,18 @@ def saying(text: str) -> Run:
     return call.run()
 
 
-PHRASES: list[tuple[str, str | re.Pattern[str], bool]] = [
-    # case, spacing and punctuation of a phrase do not count
-    ("Your order number is A-17.", "order number", True),
-    ("Your order number is A-17.", "Order, NUMBER!", True),
-    ("Your order number is A-17.", "a 17", True),
-    ("Your order number is A-17.", "A17", True),
-    ("Your order number is A-17.", re.compile(r"A-\d+"), True),
-    # the same numbers written in another way
-    ("It is 1,500 euros.", "1500 euros", True),
-    ("Call 555-1234 at 10:30.", "555 1234 at 10 30", True),
-    ("A-17, B 4", "a17b4", True),
-    ("From 10-12.", "12", True),
-    # other numbers are kept apart
-    ("It costs $150 today.", "$1.50", False),
-    ("It costs $1.50 today.", "$150", False),
-    ("It costs $1.50 today.", "$1", False),
-    ("It costs $1.50 today.", "50 today", False),
-    ("room 1 234", "room 12 34", False),
-    ("room 1 234", "1234", False),
-    ("-5 degrees", "5 degrees", False),
-    ("\u22125 degrees", "5 degrees", False),
-    ("5 degrees", "-5 degrees", False),
-    ("you owe -$5", "you owe $5", False),
-    ("It is 1,5 percent", "15 percent", False),
-    ("It is 1,500", "1.500", False),
-    # a phrase is whole words, in languages without spaces characters
-    ("A category of its own", "cat", False),
-    ("您的订单号是多少?", "订单号", True),
-    ("您的订单号是多少?", "单子", False),
-]
-
-
 def test_a_phrase_is_found_where_its_words_were_said() -> None:
-    for said, phrase, is_said in PHRASES:
-        run = saying(said).agent_said(said)
-        (run.agent_said if is_said else run.agent_did_not_say)(phrase)
-        failure(partial(run.agent_did_not_say if is_said else run.agent_said, phrase))
+    """Each line of the file: what the agent says, a phrase, and whether that was said. Case, spacing and punctuation do
+    not count; other numbers are kept apart; a phrase is whole words, or characters in languages without spaces."""
+    lines = Path(__file__).with_name("phrases.tsv").read_text(encoding="utf-8").splitlines()
+    for text, phrase, told in (line.split("\t") for line in lines):
+        run = saying(text).agent_said(text)
+        holds, fails = run.agent_said, run.agent_did_not_say
+        if told == "not said":
+            holds, fails = fails, holds
+        holds(phrase)
+        failure(partial(fails, phrase))
+    saying("Your order number is A-17.").agent_said(re.compile(r"A-\d+"))
 
 
 def test_the_word_error_rate_names_the_words_that_differ() -> None:
@@ -407,7 +382,6 @@ def test_a_log_that_differs_shows_what_is_new_changed_or_late(tmp_path: Path) ->
     changed = [line for line in found.details.splitlines() if line[0] in "+-"]
     assert changed == ["+ 9.000 s agent_error error_type=tool_error code=tool_slow message=slow retryable=False"]
     assert list(found.places_ms) == [9_000]
-
     other = support_call()
     shop = s.AgentInputTranscriptionDoneEvent(item_id="u2", transcript="Shop", agent_name="Friday")
     other.events = [
@@ -415,7 +389,6 @@ def test_a_log_that_differs_shows_what_is_new_changed_or_late(tmp_path: Path) ->
     ]
     found = failure(lambda: other.run().matches_log(tmp_path))
     assert '  transcript: "Stop, cancel it!" -> "Shop"' in found.details.splitlines()
-
     later = support_call()
     later.events = [(ms + 40 if ms > 8_000 else ms, event) for ms, event in later.events]
     found = failure(lambda: later.run().matches_log(tmp_path))

@@ -63,41 +63,27 @@ def test_the_run_closes_with_what_was_skipped_and_why(suite: pytest.Pytester) ->
     )
 
 
-def test_a_module_that_skips_itself_is_in_the_table(suite: pytest.Pytester) -> None:
+def test_a_module_that_skips_itself_is_in_the_table_and_a_run_without_skips_says_so(suite: pytest.Pytester) -> None:
     suite.makepyfile(test_it="import pytest\npytest.importorskip('no_such_module')\ndef test_one(): ...")
     result = suite.runpytest()
     result.stdout.fnmatch_lines(["   1  could not import 'no_such_module'*", "      test_it.py"], consecutive=True)
-
-
-def test_a_run_without_skips_says_so(suite: pytest.Pytester) -> None:
-    suite.makepyfile("def test_one(): ...")
+    suite.makepyfile(test_it="def test_one(): ...")
     suite.runpytest().stdout.fnmatch_lines(["nothing was skipped"])
 
 
-def test_where_all_is_required_a_skip_fails_the_run(suite: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_where_all_is_required_a_skip_fails_the_run_but_one_that_is_allowed_by_its_reason(
+    suite: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("REALTIME_REQUIRE_ALL", "1")
-    suite.makepyfile(SKIPPING)
+    suite.makepyfile(test_it="def test_one(): ...")
+    assert suite.runpytest().ret == pytest.ExitCode.OK
+    suite.makepyfile(test_it=SKIPPING)
     result = suite.runpytest()
     assert result.ret == pytest.ExitCode.TESTS_FAILED
     result.stdout.fnmatch_lines(["FAILED: 3 skipped, and REALTIME_REQUIRE_ALL=1 does not allow it"])
-
-
-def test_where_all_is_required_a_skip_that_is_allowed_by_its_reason_does_not_fail_the_run(
-    suite: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("REALTIME_REQUIRE_ALL", "1")
     monkeypatch.setenv("REALTIME_ALLOW_SKIP", "REALTIME_RECORDINGS is not set")
-    suite.makepyfile(USING_RECORDINGS)
-    assert suite.runpytest().ret == pytest.ExitCode.OK
-    suite.makepyfile(SKIPPING)
     assert suite.runpytest().ret == pytest.ExitCode.TESTS_FAILED
-
-
-def test_where_all_is_required_a_run_without_skips_passes(
-    suite: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("REALTIME_REQUIRE_ALL", "1")
-    suite.makepyfile("def test_one(): ...")
+    suite.makepyfile(test_it=USING_RECORDINGS)
     assert suite.runpytest().ret == pytest.ExitCode.OK
 
 
@@ -108,29 +94,15 @@ USING_RECORDINGS = """
 """
 
 
-def test_a_test_on_recordings_is_skipped_visibly_where_they_are_not_named(suite: pytest.Pytester) -> None:
-    suite.makepyfile(USING_RECORDINGS)
-    result = suite.runpytest()
-    result.assert_outcomes(skipped=1)
-    result.stdout.fnmatch_lines(["   1  REALTIME_RECORDINGS is not set *"])
-
-
-def test_a_test_on_recordings_is_skipped_visibly_where_a_part_is_missing(
+def test_a_test_on_recordings_gets_their_folder_or_is_skipped_visibly(
     suite: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    suite.makepyfile(USING_RECORDINGS)
+    suite.runpytest().stdout.fnmatch_lines(["   1  REALTIME_RECORDINGS is not set *"])
     suite.mkdir("audio")
     monkeypatch.setenv("REALTIME_RECORDINGS", ".")
-    suite.makepyfile(USING_RECORDINGS)
-    result = suite.runpytest()
-    result.assert_outcomes(skipped=1)
-    result.stdout.fnmatch_lines(["   1  REALTIME_RECORDINGS=. holds no recordings"])
-
-
-def test_a_test_on_recordings_gets_their_folder(suite: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> None:
-    suite.mkdir("audio")
+    suite.runpytest().stdout.fnmatch_lines(["   1  REALTIME_RECORDINGS=. holds no recordings"])
     suite.mkdir("recordings")
-    monkeypatch.setenv("REALTIME_RECORDINGS", ".")
-    suite.makepyfile(USING_RECORDINGS)
     suite.runpytest().assert_outcomes(passed=1)
 
 
@@ -177,8 +149,11 @@ def test_a_thread_left_behind_fails_the_test_that_left_it(suite: pytest.Pytester
     result.stdout.fnmatch_lines(["*ERROR at teardown of test_leaking*", "the test left threads running: forgotten"])
 
 
-def test_what_fixtures_own_is_counted_after_they_are_gone(suite: pytest.Pytester) -> None:
-    suite.makepyfile("""
+def test_what_fixtures_own_is_counted_after_they_are_gone_and_a_module_may_take_the_watch_off(
+    suite: pytest.Pytester,
+) -> None:
+    suite.makepyfile(
+        test_fixture="""
         import asyncio, threading, pytest
 
         @pytest.fixture
@@ -192,12 +167,8 @@ def test_what_fixtures_own_is_counted_after_they_are_gone(suite: pytest.Pytester
             stop.set()
 
         async def test_with_a_server(server): ...
-    """)
-    suite.runpytest().assert_outcomes(passed=1)
-
-
-def test_a_module_may_take_the_watch_for_leaks_off(suite: pytest.Pytester) -> None:
-    suite.makepyfile("""
+        """,
+        test_unwatched="""
         import asyncio, pytest
 
         @pytest.fixture
@@ -205,11 +176,14 @@ def test_a_module_may_take_the_watch_for_leaks_off(suite: pytest.Pytester) -> No
 
         async def test_leaking():
             asyncio.create_task(asyncio.Event().wait())
-    """)
-    suite.runpytest().assert_outcomes(passed=1)
+        """,
+    )
+    suite.runpytest().assert_outcomes(passed=2)
 
 
-def test_fixtures_share_the_virtual_loop_of_a_marked_module(suite: pytest.Pytester) -> None:
+def test_a_marked_module_shares_the_virtual_loop_with_its_fixtures_and_no_test_of_it_hangs(
+    suite: pytest.Pytester,
+) -> None:
     suite.makepyfile("""
         import asyncio, pytest
 
@@ -224,20 +198,11 @@ def test_fixtures_share_the_virtual_loop_of_a_marked_module(suite: pytest.Pytest
             assert asyncio.get_running_loop().time() == began_s == 3600
 
         def test_plain(): ...
-    """)
-    result = suite.runpytest("-v")
-    result.assert_outcomes(passed=2)
-    result.stdout.fnmatch_lines(["*::test_one PASSED*"])
 
-
-def test_a_test_that_waits_for_nothing_fails_instead_of_hanging(suite: pytest.Pytester) -> None:
-    suite.makepyfile("""
-        import asyncio, pytest
-
-        @pytest.mark.virtual_time
         async def test_stuck():
             await asyncio.Event().wait()
     """)
-    result = suite.runpytest()
-    result.assert_outcomes(failed=1)
+    result = suite.runpytest("-v")
+    result.assert_outcomes(passed=2, failed=1)
+    result.stdout.fnmatch_lines(["*::test_one PASSED*"])
     result.stdout.fnmatch_lines(["*DeadlockError: the test waits for something that will never happen*"])

@@ -1,15 +1,13 @@
 """Every call of `fixtures/calls`, as if it had come from a server: exported, it happens again."""
 
-import asyncio
 from pathlib import Path
 
 import pytest
 
 from realtime.event import server as s
-from realtime.testing import CallRecord, Run, VirtualLoop, play
+from realtime.testing import CallRecord, Run, clock, play
 from realtime.testing.cases.case import CASE_FILE, read_case
 from realtime.testing.cases.export import export_case
-from tests.volumes import sampled
 
 CALLS = Path(__file__).resolve().parents[2] / "fixtures" / "calls"
 OTHERWISE = {
@@ -36,13 +34,15 @@ OTHERWISE = {
 }
 """What does not come back, and why."""
 AGAIN = sorted({file.parent.name for file in CALLS.glob(f"*/{CASE_FILE}")} - set().union(*OTHERWISE.values()))
-SHARE = 0.4
-"""Of the calls, by day."""
+BY_DAY = {
+    *("interruption", "interruption_of_a_tool", "lost_while_it_speaks", "pauses_in_a_turn", "push_into_a_reply"),
+    *("question_by_server", "three_voices", "tool", "tools_in_parallel", "typed_into_a_reply", "written_then_spoken"),
+    "wordless_voice",
+}
 
 
 def played(folder: Path) -> CallRecord:
-    with asyncio.Runner(loop_factory=VirtualLoop) as runner:
-        return runner.run(play(folder, frames=False))
+    return clock.run(play(folder, frames=False))
 
 
 def told(record: CallRecord) -> list[tuple[str | None, str, str | None]]:
@@ -56,7 +56,9 @@ def ends(record: CallRecord) -> list[str]:
     return [one.status for one in done if one.output_tokens or one.metadata or not goes_on]
 
 
-@pytest.mark.parametrize("name", sampled(AGAIN, SHARE))
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=[] if name in BY_DAY else pytest.mark.night) for name in AGAIN]
+)
 def test_an_exported_call_has_the_same_words_cut_at_the_same_places(name: str, tmp_path: Path) -> None:
     record = played(CALLS / name)
     again = played(export_case(record, tmp_path / name, config=dict(read_case(CALLS / name).config)))

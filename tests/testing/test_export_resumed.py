@@ -73,7 +73,6 @@ async def test_a_call_that_was_resumed_from_its_store_is_answered_as_often_as_it
     await served(store, resume, "And now?", answers=(LOOKED_UP, Say("The same.")))
     record = record_of(store, created["call_id"])
     assert told(record) == ["What time is it?", "completed", "completed", "And now?", "completed", "completed"]
-
     case = export_call(store, created["call_id"], tmp_path / "case")
     assert read_case(case).tools == {"clock": (Returned("09:15", {}), Returned("09:15", {}))}
     assert told(await play(case, agent=make_agent)) == told(record)

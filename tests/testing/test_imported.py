@@ -1,6 +1,5 @@
 """Recordings of other programs: they become cassettes, which the kit replays."""
 
-import asyncio
 import json
 import os
 from pathlib import Path
@@ -8,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from realtime.agent import RealtimeAgent
-from realtime.testing import CaseError, Run, Type, VirtualLoop, WaitUntilHeard, recorded_model, voice_call
+from realtime.testing import CaseError, Run, Type, WaitUntilHeard, clock, recorded_model, voice_call
 from realtime.testing.cassettes.format import FrameLine, read_cassette
 from realtime.testing.cassettes.imported import import_cassette
 from realtime.tool import Toolkit
@@ -24,31 +23,10 @@ ANSWERS = {
     "openai-tool_call_round": "It is foggy and 12 degrees in London.",
 }
 UPDATE = {"type": "session.update", "session": {"type": "realtime", "model": "gpt-realtime"}}
-ITEM = {"type": "message", "role": "user", "content": [{"type": "input_text", "text": "Hi!"}]}
-OPENAI = [
-    {"type": "session.created", "session": {"type": "realtime", "model": "gpt-realtime"}},
-    UPDATE,
-    {"type": "session.updated", "session": UPDATE["session"]},
-    {"type": "conversation.item.create", "item": ITEM},
-    {"type": "response.create"},
-    {"type": "response.created", "response": {"id": "resp_1", "status": "in_progress", "conversation_id": "conv_1"}},
-    {
-        "type": "response.output_audio_transcript.delta",
-        "response_id": "resp_1",
-        "item_id": "item_1",
-        "output_index": 0,
-        "content_index": 0,
-        "delta": "Good day.",
-    },
-    {"type": "response.done", "response": {"id": "resp_1", "status": "completed", "conversation_id": "conv_1"}},
-]
-GEMINI = [
-    {"setup": {"model": "models/gemini-2.5-flash-native-audio-preview-09-2025"}},
-    {"setupComplete": {}},
-    {"client_content": {"turns": [{"role": "user", "parts": [{"text": "Hi!"}]}], "turnComplete": True}},
-    {"serverContent": {"outputTranscription": {"text": "Good day."}}},
-    {"serverContent": {"turnComplete": True}},
-]
+SESSIONS = {
+    provider: [*map(json.loads, Path(__file__).with_name(f"session_{provider}.jsonl").read_text().splitlines())]
+    for provider in ("openai", "gemini")
+}
 
 
 def replayed(cassette: Path, *typed: str) -> Run:
@@ -63,8 +41,7 @@ def replayed(cassette: Path, *typed: str) -> Run:
     steps = [step for text in typed for step in (Type(text), WaitUntilHeard())]
     model = recorded_model(cassette, strict=False)
     tools = Toolkit([get_weather, record_reading])
-    with asyncio.Runner(loop_factory=VirtualLoop) as runner:
-        return runner.run(voice_call(steps, agent=lambda: RealtimeAgent("Robin", "", model, toolkit=tools)))
+    return clock.run(voice_call(steps, agent=lambda: RealtimeAgent("Robin", "", model, toolkit=tools)))
 
 
 def lines(path: Path, *entries: object) -> Path:
@@ -82,13 +59,13 @@ def test_a_recording_of_a_real_provider_is_imported_and_replayed(
     replayed(made.folder, *made.typed).agent_said(ANSWERS[source.stem]).tools_answered()
 
 
-@pytest.mark.parametrize("frames", [OPENAI, GEMINI], ids=["openai", "gemini"])
+@pytest.mark.parametrize("provider", SESSIONS)
 @pytest.mark.parametrize("form", ["bare", "told", "text"])
-def test_frames_as_json_lines_are_imported_and_replayed(frames: list[object], form: str, tmp_path: Path) -> None:
+def test_frames_as_json_lines_are_imported_and_replayed(provider: str, form: str, tmp_path: Path) -> None:
+    frames = SESSIONS[provider]
     sent = ({"session.update", "conversation.item.create", "response.create"}, {"setup", "client_content"})
     entries: list[object] = []
     for number, frame in enumerate(frames):
-        assert isinstance(frame, dict)
         direction = "sent" if frame.get("type", next(iter(frame))) in sent[0] | sent[1] else "received"
         data = json.dumps(frame) if form == "text" else frame
         entries.append(frame if form == "bare" else {"direction": direction, "data": data, "at_ms": 500 + 40 * number})
@@ -119,38 +96,20 @@ def test_an_imported_cassette_holds_no_key(tmp_path: Path) -> None:
     assert "ek_0123456789abc" not in (made.folder / "cassette.jsonl").read_text()
 
 
-@pytest.mark.parametrize(
-    ("name", "text", "told"),
-    [
-        ("a.jsonl", "", "there is no frame in it. Give one frame per line"),
-        ("a.jsonl", '{"type": "x"}\n{', "a.jsonl, line 2: this is not JSON"),
-        ("a.jsonl", "[1]", "line 1: this is no object"),
-        ("a.jsonl", '{"direction": "up", "data": {}}', "line 1: there is no direction 'up'. Use `sent` or `received`"),
-        ("a.jsonl", '{"direction": "sent", "data": "x"}', "line 1: its frame is not JSON"),
-        ("a.jsonl", '{"direction": "sent", "data": {"type": "x"}, "timestamp": "soon"}', "timestamp is no time"),
-        ("a.jsonl", '{"type": "response.create"}', "no frame names the model. Name it: --model"),
-        ("a.jsonl", '{"direction": ["up"], "data": {}}', "line 1: there is no direction ['up']. Use `sent`"),
-        ("a.jsonl", '{"direction": "sent", "data": {"type": "x"}, "at_ms": 1e999}', "line 1: at_ms is no time"),
-        ("a.yaml", "a: [", "this is not YAML"),
-        pytest.param("a.yaml", "interactions: " + "[" * 5_000, "this is nested too deeply", id="deep.yaml"),
-        ("a.yaml", "interactions: [{direction: sent, data: {at: 2026-01-01}}]", "1: its frame is not JSON"),
-        ("a.yaml", "interactions: [{direction: sent, data: &a {self: *a}}]", "interaction 1: its frame is not JSON"),
-        ("a.yaml", "a: 1", "there are no `interactions` in it"),
-        ("no/such.jsonl", None, "cannot be read"),
-    ],
-)
-def test_what_is_no_recording_is_named_with_its_place_and_remedy(
-    name: str, text: str | None, told: str, tmp_path: Path
-) -> None:
-    if text is not None:
-        (tmp_path / name).write_text(text)
-    with pytest.raises(CaseError) as refused:
-        import_cassette(tmp_path / name, tmp_path / "cassette")
-    assert told in str(refused.value)
+def test_what_is_no_recording_is_named_with_its_place_and_remedy(tmp_path: Path) -> None:
+    """Each line of the file: a file's name, its text (null: it is not there), and what is said of it."""
+    lines = Path(__file__).with_name("broken_recordings.jsonl").read_text(encoding="utf-8").splitlines()
+    rows = [*map(json.loads, lines), ["deep.yaml", "interactions: " + "[" * 5_000, "this is nested too deeply"]]
+    for name, text, told in rows:
+        if text is not None:
+            (tmp_path / name).write_text(text)
+        with pytest.raises(CaseError) as refused:
+            import_cassette(tmp_path / name, tmp_path / "cassette")
+        assert told in str(refused.value)
 
 
 def test_a_cassette_that_is_there_is_not_replaced(tmp_path: Path) -> None:
-    source = lines(tmp_path / "session.jsonl", *OPENAI)
+    source = lines(tmp_path / "session.jsonl", *SESSIONS["openai"])
     import_cassette(source, tmp_path / "cassette")
     with pytest.raises(CaseError, match="there is a cassette already"):
         import_cassette(source, tmp_path / "cassette")

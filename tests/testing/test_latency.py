@@ -58,7 +58,6 @@ async def test_fifty_turns_wait_as_long_in_the_log_and_the_report_as_in_a_record
     network: Network, tmp_path: Path
 ) -> None:
     record = await play(call_of(network), agent=make_answerer, model="own")
-
     told = [one.latency_ms for one in record.events(s.ServerLatencyEvent)]
     assert not any(one.estimated for one in record.events(s.ServerLatencyEvent))
     write_report([record], tmp_path / "report.html")

@@ -287,60 +287,39 @@ async def test_a_page_that_comes_back_loses_no_sample_either_way(client: Client,
     assert human.pcm == bytes(hearer.heard)
 
 
-async def test_a_page_is_silent_while_it_is_away() -> None:
+@pytest.mark.parametrize("noticed", [True, False])
+async def test_a_page_is_silent_while_it_is_away_and_says_again_once_what_was_typed_meanwhile(noticed: bool) -> None:
     async with served(Hearer([answer(4.0, pace=8.0)])) as app:
         page = Page(app)
         await page.join()
         page.say(voice(500))
         await asyncio.sleep(2)
-        page.lose()
+        page.lose(noticed=noticed)
         lost_ms = page.ms()
         assert page.ear.silent_at is None
-        await asyncio.sleep(2)
-        returned_ms = page.ms()
-        await page.come_back()
-        await until_silent(page)
-        before, after = page.played()
-        await page.leave()
-    assert before.from_ms + before.ms == pytest.approx(lost_ms + 80, abs=0.1)
-    assert after.from_ms == pytest.approx(returned_ms + 80, abs=0.1)
-
-
-@pytest.mark.parametrize("noticed", [True, False])
-async def test_what_was_typed_into_a_lost_socket_is_said_again_once(noticed: bool) -> None:
-    async with served() as app:
-        page = Page(app)
-        await page.join()
-        page.send({"type": "client_text_append", "text": "before"})
-        await asyncio.sleep(0.5)
-        page.lose(noticed=noticed)
         page.send({"type": "client_text_append", "text": "while away"})
-        await asyncio.sleep(1)
+        await asyncio.sleep(2)
         await page.come_back()
         await until_silent(page)
+        first = page.played()[0]
         users = [text for role, text in words(app) if role == "user"]
         await page.leave()
-    assert users == ["before", "while away"]
+    assert first.from_ms + first.ms == pytest.approx(lost_ms + 80, abs=0.1)
+    assert users == ["what time is it", "while away"]
 
 
-async def test_a_page_may_not_come_back_after_its_grace_time() -> None:
-    settings = ServerSettings(drain_s=0.0, limits=Limits(grace_s=1.0))
-    async with served(settings=settings) as app:
-        page = Page(app)
+@pytest.mark.parametrize(
+    ("client", "away_s", "told"), [("realtime.v1", 5, "invalid_resume_token"), ("agentscope1", 0, "resume_token")]
+)
+async def test_a_page_does_not_come_back_after_its_grace_time_and_one_of_agentscope_never(
+    client: Client, away_s: float, told: str
+) -> None:
+    async with served(settings=ServerSettings(drain_s=0.0, limits=Limits(grace_s=1.0))) as app:
+        page = Page(app, client=client)
         await page.join()
         page.lose()
-        await asyncio.sleep(5)
-        with pytest.raises(ScriptFailure, match="invalid_resume_token"):
-            await page.come_back()
-        await page.close()
-
-
-async def test_a_page_of_agentscope_cannot_come_back() -> None:
-    async with served() as app:
-        page = Page(app, client="agentscope1")
-        await page.join()
-        page.lose()
-        with pytest.raises(ScriptFailure, match="resume_token"):
+        await asyncio.sleep(away_s)
+        with pytest.raises(ScriptFailure, match=told):
             await page.come_back()
         await page.close()
 
@@ -411,45 +390,32 @@ def test_the_same_seed_gives_the_same_frames_and_the_same_log(client: Client, di
     assert first[0] != other[0]
 
 
-def test_pages_that_start_apart_send_their_frames_apart() -> None:
-    async def main() -> list[float]:
-        loop = asyncio.get_running_loop()
-        times: list[float] = []
-        async with served() as app:
-            page = Page(
-                app,
-                starts_after_ms=13.0,
-                tap=lambda way, frame: times.append(loop.time()) if type(frame) is bytes else None,
-            )
-            await page.join()
-            await asyncio.sleep(0.2)
-            await page.leave()
-        return times
-
-    times = run_soon(main())
+async def test_pages_that_start_apart_send_their_frames_apart() -> None:
+    loop = asyncio.get_running_loop()
+    times: list[float] = []
+    async with served() as app:
+        began_s = loop.time()
+        tap = lambda way, frame: times.append(loop.time() - began_s) if type(frame) is bytes else None  # noqa: E731
+        page = Page(app, starts_after_ms=13.0, tap=tap)
+        await page.join()
+        await asyncio.sleep(0.2)
+        await page.leave()
     assert times[0] == pytest.approx(0.053)
     assert [after - before for before, after in itertools.pairwise(times)] == pytest.approx([0.04] * (len(times) - 1))
 
 
-async def test_a_refused_call_is_told_with_the_servers_reason() -> None:
-    async with served(settings=ServerSettings(drain_s=0.0, max_calls=1)) as app:
-        first, second = Page(app), Page(app, "user2")
+async def test_a_refused_call_or_socket_is_told_with_the_servers_reason() -> None:
+    async with served(settings=ServerSettings(drain_s=0.0, max_calls=1, token="secret")) as app:
+        stranger = Page(app)
+        with pytest.raises(ConnectionRefusedError, match="1008"):
+            await stranger.join()
+        await stranger.close()
+        first, second = Page(app, query="token=secret"), Page(app, "user2", query="token=secret")
         await first.join()
         with pytest.raises(ScriptFailure, match="server_full"):
             await second.join()
         await second.close()
         await first.leave()
-
-
-async def test_a_refused_socket_is_an_error_of_the_connection() -> None:
-    async with served(settings=ServerSettings(drain_s=0.0, token="secret")) as app:
-        page = Page(app)
-        with pytest.raises(ConnectionRefusedError, match="1008"):
-            await page.join()
-        await page.close()
-        allowed = Page(app, query="token=secret")
-        await allowed.join()
-        await allowed.leave()
 
 
 async def test_a_call_that_the_server_ends_is_over_for_the_page() -> None:

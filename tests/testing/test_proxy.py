@@ -12,7 +12,6 @@ from typing import Any
 
 import pybase64
 import pytest
-from openai import AsyncOpenAI
 from websockets.asyncio.client import connect
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 
@@ -66,7 +65,6 @@ def test_a_session_through_the_proxy_is_recorded_and_replays(fake: Fake, tmp_pat
     assert KEY.encode() not in whole
     assert THEIRS.encode() not in whole
     assert read_cassette(tmp_path / "call-1").header.model == model_name
-
     replaying = recorded_model(tmp_path / "call-1", limits=ONE_LINK)
     replayed = clock.run(run(fake, replaying, first_link))
     replaying.check()
@@ -111,6 +109,8 @@ async def first_link(made: Talk) -> None:
 
 
 async def test_the_official_sdk_talks_through_the_proxy(tmp_path: Path) -> None:
+    from openai import AsyncOpenAI
+
     fake = OPENAI
     async with Emulator() as listening, proxy(fake, listening, tmp_path) as url:
         sdk = AsyncOpenAI(api_key=THEIRS, websocket_base_url=f"{url.replace('http', 'ws')}/v1")

@@ -52,6 +52,15 @@ class Session:
             self.connection.send(base.AudioAppend(pcm[at : at + 1_280]))
             await asyncio.sleep(0.04)
 
+    async def ask(self, seconds: float = 1.0) -> None:
+        """Ask for an answer, and wait so long."""
+        self.connection.send(base.ResponseCreate())
+        await asyncio.sleep(seconds)
+
+    async def cancel(self, seconds: float = 1.0) -> None:
+        self.connection.send(base.ResponseCancel())
+        await asyncio.sleep(seconds)
+
     def of(self, kind: type[Any]) -> list[Any]:
         return [event for event in self.events if isinstance(event, kind)]
 
@@ -62,6 +71,11 @@ class Session:
     @property
     def said(self) -> list[str]:
         return [event.transcript for event in self.of(m.ModelResponseAudioTranscriptDoneEvent)]
+
+
+async def answering(*answers: Any, otherwise: Any = None) -> Session:
+    """A session without a detector: each request gets the next of these answers."""
+    return await Session.open(StandIn(turns="none", answers=answers, otherwise=otherwise))
 
 
 async def test_the_detector_finds_the_turns_and_the_case_has_the_words(fixtures_dir: Path) -> None:
@@ -111,32 +125,26 @@ async def test_without_a_detector_each_commit_has_the_next_words_and_each_reques
 
 
 async def test_tools_are_called_and_the_next_answer_follows_their_results() -> None:
-    use = ToolUse("lookup_order", {"id": "A-17"})
-    session = await Session.open(
-        StandIn(turns="none", answers=(Call(tools=(use,), after_ms=400), Say(text="Tomorrow.")))
+    session = await answering(
+        Call(tools=(ToolUse("lookup_order", {"id": "A-17"}),), after_ms=400), Say(text="Tomorrow.")
     )
-    session.connection.send(base.ResponseCreate())
-    await asyncio.sleep(0.399)
+    await session.ask(0.399)
     assert not session.of(m.ModelResponseToolUseDoneEvent)
     await asyncio.sleep(0.1)
     (called,) = session.of(m.ModelResponseToolUseDoneEvent)
     assert (called.tool_use.name, called.tool_use.input) == ("lookup_order", '{"id": "A-17"}')
-    session.connection.send(
-        base.ToolResult(ToolResultBlock(id=called.tool_use.id, name="lookup_order", output="on its way"))
-    )
-    session.connection.send(base.ResponseCreate())
-    await asyncio.sleep(1)
+    result = ToolResultBlock(id=called.tool_use.id, name="lookup_order", output="on its way")
+    session.connection.send(base.ToolResult(result))
+    await session.ask()
     assert session.said == ["Tomorrow."]
 
 
 @pytest.mark.parametrize("after_ms", [0, 400])
 @pytest.mark.parametrize("before", [Say(text="Let me see.", ms=800), WriteText(text="Let me see.", after_ms=0)])
 async def test_words_and_the_tools_after_them_are_one_response(before: Any, after_ms: int) -> None:
-    answer = Call(tools=(ToolUse("lookup"),), before=before, after_ms=after_ms)
-    session = await Session.open(StandIn(turns="none", answers=(answer, Say(text="Tomorrow."))))
-    for _ in range(2):
-        session.connection.send(base.ResponseCreate())
-    await asyncio.sleep(5)
+    session = await answering(Call(tools=(ToolUse("lookup"),), before=before, after_ms=after_ms), Say(text="Tomorrow."))
+    await session.ask(0)
+    await session.ask(5)
     first, second = [event.response_id for event in session.of(m.ModelResponseCreatedEvent)]
     (called,) = session.of(m.ModelResponseToolUseDoneEvent)
     assert called.response_id == first
@@ -146,37 +154,27 @@ async def test_words_and_the_tools_after_them_are_one_response(before: Any, afte
     assert session.said[-1] == "Tomorrow."
 
 
-@pytest.mark.parametrize("cancelled_at_ms", [200, 700])
-async def test_a_response_that_is_cancelled_in_its_words_or_after_them_calls_no_tool(cancelled_at_ms: int) -> None:
-    answer = Call(
-        tools=(ToolUse("lookup"),), before=Say(text="Let me see.", ms=800, pace=2.0, after_ms=0), after_ms=900
-    )
-    session = await Session.open(StandIn(turns="none", answers=(answer, Say(text="Well."))))
-    session.connection.send(base.ResponseCreate())
-    await asyncio.sleep(cancelled_at_ms / 1000)
-    session.connection.send(base.ResponseCancel())
-    session.connection.send(base.ResponseCreate())
-    await asyncio.sleep(5)
-    assert [event.status for event in session.of(m.ModelResponseDoneEvent)] == ["cancelled", "completed"]
-    assert not session.of(m.ModelResponseToolUseDoneEvent)
-    assert session.said[-1] == "Well."
+LOOKUP = Call(tools=(ToolUse("lookup"),), before=Say("Let me see.", ms=800, pace=2.0, after_ms=0), after_ms=900)
 
 
 @pytest.mark.parametrize(
-    "answer",
-    [Say(text="Never.", after_ms=500), Call(tools=(ToolUse("never"),), after_ms=500), WriteText(text="Never.")],
+    ("answer", "cancelled_at_ms"),
+    [
+        (LOOKUP, 200),
+        (LOOKUP, 700),
+        (Say(text="Never.", after_ms=500), 200),
+        (Call(tools=(ToolUse("never"),), after_ms=500), 200),
+        (WriteText(text="Never."), 200),
+    ],
 )
-async def test_an_answer_can_be_cancelled_before_it_says_anything(answer: Any) -> None:
-    session = await Session.open(StandIn(turns="none", answers=(answer, Say(text="Well."))))
-    session.connection.send(base.ResponseCreate())
-    await asyncio.sleep(0.2)
-    session.connection.send(base.ResponseCancel())
-    await asyncio.sleep(1)
-    assert [event.status for event in session.of(m.ModelResponseDoneEvent)] == ["cancelled"]
+async def test_an_answer_that_is_cancelled_says_and_calls_nothing_more(answer: Any, cancelled_at_ms: int) -> None:
+    session = await answering(answer, Say(text="Well."))
+    await session.ask(cancelled_at_ms / 1000)
+    await session.cancel()
+    await session.ask(5)
+    assert [event.status for event in session.of(m.ModelResponseDoneEvent)] == ["cancelled", "completed"]
     assert not session.of(m.ModelResponseToolUseDoneEvent)
     assert not session.of(m.ModelResponseTextDoneEvent)
-    session.connection.send(base.ResponseCreate())
-    await asyncio.sleep(1)
     assert session.said[-1] == "Well."
 
 
@@ -213,58 +211,42 @@ async def test_who_decides_elsewhere_hears_no_turns_here(fixtures_dir: Path) -> 
 
 
 async def test_a_turn_may_be_left_unanswered() -> None:
-    hear = Hear("Hello.", 0, 300, 100, 600)
-    detection = TurnDetection(create_response=False)
-    session = await Session.open(
-        StandIn(turns="positions", hears=(hear,), answers=(Say(text="Later."),)), turn_detection=detection
-    )
+    what = StandIn(turns="positions", hears=(Hear("Hello.", 0, 300, 100, 600),), answers=(Say(text="Later."),))
+    session = await Session.open(what, turn_detection=TurnDetection(create_response=False))
     await session.hear(bytes(RATE_HZ * 2))
     assert not session.of(m.ModelResponseCreatedEvent)
-    session.connection.send(base.ResponseCreate())
-    await asyncio.sleep(1)
+    await session.ask()
     assert session.said == ["Later."]
 
 
-async def test_what_is_used_up_is_followed_by_what_is_otherwise_said() -> None:
-    what = StandIn(turns="none", answers=(Nothing(), Say(text="Once.")), otherwise=Say(text="Pardon?"))
-    session = await Session.open(what)
+async def test_what_is_used_up_is_followed_by_what_is_otherwise_said_and_a_provider_may_hang_up() -> None:
+    session = await answering(Nothing(), Say(text="Once."), otherwise=Say(text="Pardon?"))
     for _ in range(4):
-        session.connection.send(base.ResponseCreate())
-        await asyncio.sleep(1)
+        await session.ask()
     assert session.said == ["Once.", "Pardon?", "Pardon?"]
-
-
-async def test_a_provider_may_hang_up_instead_of_an_answer() -> None:
-    session = await Session.open(StandIn(turns="none", answers=(HangUp(reason="quota"),)))
-    session.connection.send(base.ResponseCreate())
-    await asyncio.sleep(0.1)
+    session = await answering(HangUp(reason="quota"))
+    await session.ask(0.1)
     assert [event.reason for event in session.of(m.ModelSessionEndedEvent)] == ["quota"]
 
 
 async def test_an_answer_sounds_as_its_file_does(fixtures_dir: Path) -> None:
     said = Say(text="Hello.", audio="hello_anna.wav", from_ms=400, to_ms=900)
     session = await Session.open(StandIn(turns="none", answers=(said,)), fixtures_dir / "audio")
-    session.connection.send(base.ResponseCreate())
-    await asyncio.sleep(3)
+    await session.ask(3)
     sound = b"".join(event.delta for event in session.of(m.ModelResponseAudioDeltaEvent))
     whole = read_pcm16(fixtures_dir / "audio" / "hello_anna.wav", 24_000)
     assert sound == whole[400 * 48 : 900 * 48]
 
 
-@pytest.mark.parametrize(
-    ("what", "problem"),
-    [
-        (StandIn(answers=(Say(text="x", audio="none.wav"),)), r"none.wav: there is no such file. Name one that exists"),
-        (StandIn(answers=(Say(text="x", audio="what_time.wav", from_ms=9_000),)), r"there is no sound from 9000 ms on"),
-        (StandIn(answers=(Say(text="x", audio="manifest.json"),)), r"manifest.json: .*Replace it by a WAV or FLAC"),
-        (
-            StandIn(turns="positions", hears=(Hear("x", 0, 1, 2),)),
-            r"case.json, hears 1: its positions are not complete. Give from_ms, to_ms, noticed_ms and ended_ms",
+async def test_what_cannot_be_used_is_said_before_the_call_begins(fixtures_dir: Path) -> None:
+    wrong = {
+        r"none.wav: there is no such file. Name one that exists": StandIn(answers=(Say("x", audio="none.wav"),)),
+        r"there is no sound from 9000 ms on": StandIn(answers=(Say("x", audio="what_time.wav", from_ms=9_000),)),
+        r"manifest.json: .*Replace it by a WAV or FLAC": StandIn(answers=(Say("x", audio="manifest.json"),)),
+        r"case.json, hears 1: its positions are not complete. Give from_ms, to_ms, noticed_ms and ended_ms": StandIn(
+            turns="positions", hears=(Hear("x", 0, 1, 2),)
         ),
-    ],
-)
-async def test_what_cannot_be_used_is_said_before_the_call_begins(
-    fixtures_dir: Path, what: StandIn, problem: str
-) -> None:
-    with pytest.raises(CaseError, match=problem):
-        what.model(fixtures_dir / "audio")
+    }
+    for problem, what in wrong.items():
+        with pytest.raises(CaseError, match=problem):
+            what.model(fixtures_dir / "audio")

@@ -85,34 +85,26 @@ async def test_a_question_is_spoken_and_its_answer_heard_to_the_end(client: Clie
     assert ended_ms == pytest.approx(played.from_ms + played.ms, abs=1), "the call ended as soon as all was heard"
 
 
-async def test_a_step_that_does_not_wait_lets_the_next_begin_at_once() -> None:
-    run = await play(Speak(pcm=voice(500), wait=False), Silence(ms=200), Speak(pcm=voice(300)), Silence(ms=1_000))
-    first, second = run.spoken
-    assert second.from_ms == pytest.approx(first.to_ms)
-
-
-async def test_silence_lasts_as_long_as_it_says_and_the_microphone_stays_on() -> None:
+async def test_silence_lasts_as_long_as_it_says_and_a_step_that_does_not_wait_lets_the_next_begin_at_once() -> None:
     hearer = Hearer()
-    run = await play(Silence(ms=730), Speak(pcm=voice(500)), Silence(ms=270), Speak(pcm=voice(500)), model=hearer)
-    first, second = run.spoken
+    waits, hurries = Speak(pcm=voice(500)), Speak(pcm=voice(500), wait=False)
+    run = await play(Silence(ms=730), waits, Silence(ms=270), hurries, waits, model=hearer)
+    first, second, third = run.spoken
     assert (first.from_ms, second.from_ms - first.to_ms) == pytest.approx((730, 270), abs=0.1)
-    assert len(hearer.heard) >= 1_960 * 32
+    assert third.from_ms == pytest.approx(second.to_ms)
+    assert len(hearer.heard) >= 2_460 * 32
 
 
 async def test_a_typed_turn_is_answered_and_noted() -> None:
     run = await play(Silence(ms=100), Type(text="hi"), HEARD, Type(text="and?"), HEARD)
     assert run.failure is None
     assert run.said == [("user", "hi"), ("assistant", ANSWER), ("user", "and?"), ("assistant", ANSWER)]
-    assert [(mark.what, mark.text) for mark in run.marks if mark.what == "typed"] == [
-        ("typed", "hi"),
-        ("typed", "and?"),
-    ]
+    assert [mark.text for mark in run.marks if mark.what == "typed"] == ["hi", "and?"]
     assert [one.ms for one in run.page.played()] == pytest.approx([2_000, 2_000])
 
 
 async def test_an_answer_of_several_parts_with_a_tool_between_is_heard_to_its_end() -> None:
-    model = Hearer([answer(1.0, "Let me see."), CallTools((("lookup", {"number": "7"}),))], [answer(1.5, "It comes.")])
-    run = await play(HELLO, HEARD, model=model)
+    run = await play(HELLO, HEARD, model=Hearer(*LET_ME_SEE))
     assert run.failure is None
     assert [text for role, text in run.said if role == "assistant"] == ["Let me see.", "It comes."]
     assert sum(one.ms for one in run.page.played()) == pytest.approx(2_500)
@@ -142,22 +134,29 @@ async def test_an_event_is_waited_for_by_its_fields_from_now_on() -> None:
     assert "no agent_response_done came within 5000 ms" in str(late.failure)
 
 
+LET_ME_SEE = ([answer(1.0, "Let me see."), CallTools((("lookup", {"number": "7"}),))], [answer(1.5, "It comes.")])
+"""An answer of two parts with a tool between."""
+
+
 @pytest.mark.parametrize("after_ms", [0, 1, 555, 1_999])
 async def test_a_user_barges_in_when_so_much_of_the_answer_was_heard(after_ms: int) -> None:
     run = await play(HELLO, BargeIn(speech=STOP, after_ms=after_ms), Silence(ms=1_000), model=Hearer([answer()], []))
     assert run.failure is None
     _, barge_in = run.spoken
     assert barge_in.barge_in
-    played = run.page.played()[0]
-    assert barge_in.from_ms == pytest.approx(played.from_ms + after_ms, abs=0.2)
+    assert barge_in.from_ms == pytest.approx(run.page.played()[0].from_ms + after_ms, abs=0.2)
 
 
-async def test_a_barge_in_counts_the_whole_answer_across_its_parts() -> None:
-    model = Hearer([answer(1.0, "Let me see."), CallTools((("lookup", {"number": "7"}),))], [answer(1.5, "It comes.")])
-    run = await play(HELLO, BargeIn(speech=STOP, after_ms=1_400), Silence(ms=500), model=model)
+@pytest.mark.parametrize("on_tool", [True, False])
+async def test_a_barge_in_counts_the_whole_answer_across_its_parts_and_may_come_when_a_tool_is_called(
+    on_tool: bool,
+) -> None:
+    step = BargeIn(speech=STOP, on_tool="lookup") if on_tool else BargeIn(speech=STOP, after_ms=1_400)
+    run = await play(HELLO, step, Silence(ms=500), model=Hearer(*LET_ME_SEE))
     assert run.failure is None
-    second = run.page.played()[1]
-    assert run.spoken[1].from_ms == pytest.approx(second.from_ms + 400, abs=0.2)
+    (called_ms,) = run.at_ms("agent_response_tool_use_done")
+    expected_ms = called_ms if on_tool else run.page.played()[1].from_ms + 400
+    assert run.spoken[1].from_ms == pytest.approx(expected_ms, abs=0.2)
 
 
 @pytest.mark.parametrize("word", ["seven", "SEVEN", "morning", "shines"])
@@ -172,14 +171,6 @@ async def test_a_user_barges_in_at_a_word_where_the_call_places_it_in_the_sound(
     (heard,) = [text for role, text in run.said if role == "assistant"]
     assert ANSWER.startswith(heard)
     assert heard.startswith(ANSWER[: begin - 1]), "what the server knows is at most a moment old"
-
-
-async def test_a_user_barges_in_when_a_tool_is_called() -> None:
-    model = Hearer([answer(1.0, "Let me see."), CallTools((("lookup", {"number": "7"}),))], [answer(1.5, "It comes.")])
-    run = await play(HELLO, BargeIn(speech=STOP, on_tool="lookup"), Silence(ms=500), model=model)
-    assert run.failure is None
-    (called_ms,) = run.at_ms("agent_response_tool_use_done")
-    assert run.spoken[1].from_ms == pytest.approx(called_ms, abs=0.2)
 
 
 @pytest.mark.parametrize(
@@ -226,14 +217,11 @@ async def test_a_bad_network_lasts_until_it_is_ended() -> None:
     assert 0 < lost < 13
 
 
-async def test_a_client_event_is_sent_as_it_is() -> None:
-    run = await play(Send({"type": "client_nonsense", "event_id": "x1"}), WaitFor("server_audio_received"))
+async def test_a_client_event_is_sent_as_it_is_and_a_user_that_leaves_ends_the_call() -> None:
+    nonsense = Send({"type": "client_nonsense", "event_id": "x1"})
+    run = await play(nonsense, WaitFor("server_audio_received"), Silence(ms=300), Leave())
     (error,) = [event for event in run.page.events if event["type"] == "agent_error"]
     assert (error["code"], error["client_event_id"]) == ("unknown_event", "x1")
-
-
-async def test_a_user_that_leaves_ends_the_call() -> None:
-    run = await play(Silence(ms=300), Leave())
     assert run.failure is None
     assert [mark.what for mark in run.marks] == ["left"]
     assert run.page.is_over
@@ -247,25 +235,21 @@ async def test_a_call_that_is_over_fails_the_next_step_at_once() -> None:
     assert "no agent_response_done came, and the call is over" in str(waiting.failure)
 
 
-@pytest.mark.parametrize(
-    ("step", "told"),
-    [
-        (BargeIn(speech=STOP), "Give one of after_ms, at_word and on_tool"),
-        (BargeIn(speech=STOP, after_ms=1, on_tool="x"), "Give one of after_ms, at_word and on_tool"),
-        (Network(loss=1.5), "loss is a share"),
-        (Silence(ms=-1), "-1 ms cannot be waited"),
-        (Drop(away_ms=-1), "-1 ms cannot be waited"),
-        (Speak(audio="missing.wav"), "there is no such file"),
-        (BargeIn(speech=Speak(), after_ms=1), "there is nothing to say"),
-    ],
-)
-async def test_a_step_that_cannot_be_done_is_refused_before_the_call(step: UserStep, told: str) -> None:
-    async with served() as app:
-        with pytest.raises(CaseError, match=told):
-            User("anna", Page(app), [HELLO, step])
+REFUSED: list[tuple[UserStep, str]] = [
+    (BargeIn(speech=STOP), "Give one of after_ms, at_word and on_tool"),
+    (BargeIn(speech=STOP, after_ms=1, on_tool="x"), "Give one of after_ms, at_word and on_tool"),
+    (Network(loss=1.5), "loss is a share"),
+    (Silence(ms=-1), "-1 ms cannot be waited"),
+    (Drop(away_ms=-1), "-1 ms cannot be waited"),
+    (Speak(audio="missing.wav"), "there is no such file"),
+    (BargeIn(speech=Speak(), after_ms=1), "there is nothing to say"),
+]
 
 
-async def test_a_page_of_agentscope_refuses_to_be_dropped() -> None:
+async def test_a_step_that_cannot_be_done_is_refused_before_the_call() -> None:
     async with served() as app:
+        for step, told in REFUSED:
+            with pytest.raises(CaseError, match=told):
+                User("anna", Page(app), [HELLO, step])
         with pytest.raises(CaseError, match=r"step 1 of anna.*does not come back"):
             User("anna", Page(app, client="agentscope1"), [Drop()])

@@ -13,6 +13,7 @@ import pytest
 
 from realtime.agent import RealtimeAgent
 from realtime.event import server as s
+from realtime.event.base import Item
 from realtime.model.scripted import ScriptedModel
 from realtime.room import ChatRoom
 from realtime.room.floor import FloorState, broadcast
@@ -25,6 +26,7 @@ from realtime.testing.check.floor import Heard, RoomRun
 from realtime.testing.check.run import CheckFailed
 from realtime.testing.client.steps import BargeIn, Leave, Silence, Speak, Type, WaitUntilHeard
 from realtime.testing.errors import CaseError
+from realtime.testing.record import Played
 from realtime.testing.room import voice_room as run_room
 from realtime.tool import Toolkit
 
@@ -47,59 +49,42 @@ TIME = says("what_time.wav", "What time is it?")
 
 async def a_talk(voice_room: VoiceRoom, **options: Any) -> RoomRun:
     """Anna speaks to Alice, Ben to Bob and into Bob's answer."""
-    return await voice_room(
-        {
-            "Anna": [ANNA, Silence(6_000), Silence(9_000)],
-            "Ben": [Silence(7_000), Type("Bob, please."), BargeIn(ROBERT, after_ms=500), WaitUntilHeard()],
-        },
-        agents=AGENTS,
-        folder=AUDIO,
-        **options,
-    )
+    ben = [Silence(7_000), Type("Bob, please."), BargeIn(ROBERT, after_ms=500), WaitUntilHeard()]
+    users = {"Anna": [ANNA, Silence(6_000), Silence(9_000)], "Ben": ben}
+    return await voice_room(users, agents=AGENTS, folder=AUDIO, **options)
 
 
-async def test_all_humans_are_in_one_room_and_the_record_is_the_rooms(voice_room: VoiceRoom) -> None:
-    run = await a_talk(voice_room)
-    assert [(one.role, one.name) for one in run.record.items] == [
-        ("user", "Anna"),
-        ("assistant", "Alice"),
-        ("user", "Ben"),
-        ("assistant", "Bob"),
-        ("user", "Ben"),
-        ("assistant", "Bob"),
+@pytest.fixture(scope="module")
+def talk() -> RoomRun:
+    return clock.run(a_talk(run_room))
+
+
+def test_all_humans_are_in_one_room_and_the_record_is_the_rooms(talk: RoomRun) -> None:
+    said = ["Anna", "Alice", "Ben", "Bob", "Ben", "Bob"]
+    assert [(one.role, one.name) for one in talk.record.items] == [
+        ("assistant" if name in AGENTS else "user", name) for name in said
     ]
-    assert [(lane.speaker, lane.kind) for lane in run.record.lanes] == [
-        ("Anna", "human"),
-        ("Ben", "human"),
-        ("Alice", "agent"),
-        ("Bob", "agent"),
-    ]
-    assert {one.who for one in run.record.played} == {"Anna", "Ben"}
-    assert [(turn.who, turn.typed) for turn in run.reading.turns] == [("Anna", False), ("Ben", True), ("Ben", False)]
-    places = [entry.seq for entry in run.record.entries]
+    lanes = [(lane.speaker, lane.kind) for lane in talk.record.lanes]
+    assert lanes == [("Anna", "human"), ("Ben", "human"), ("Alice", "agent"), ("Bob", "agent")]
+    assert {one.who for one in talk.record.played} == {"Anna", "Ben"}
+    turns = talk.reading.turns
+    assert [(turn.who, turn.typed) for turn in turns] == [("Anna", False), ("Ben", True), ("Ben", False)]
+    # 400 ms into the recordings the voice begins, as their manifest says.
+    for turn, spoken in zip((turns[0], turns[-1]), talk.record.spoken, strict=True):
+        assert turn.from_ms == pytest.approx(spoken.from_ms + 400, abs=60)
+    places = [entry.seq for entry in talk.record.entries]
     assert places == sorted(places)
 
 
-async def test_voices_stand_where_they_were_spoken(voice_room: VoiceRoom) -> None:
-    run = await a_talk(voice_room)
-    first, last = run.reading.turns[0], run.reading.turns[-1]
-    spoken = run.record.spoken
-    # 400 ms into the recordings the voice begins, as their manifest says.
-    assert first.from_ms == pytest.approx(spoken[0].from_ms + 400, abs=60)
-    assert last.from_ms == pytest.approx(spoken[1].from_ms + 400, abs=60)
+def test_every_check_holds_in_a_room_where_all_is_well(talk: RoomRun) -> None:
+    assert talk.human_interruptions == 1
+    talk.floor_went_to("Alice", "Bob", "Bob").agents_in_a_row_at_most(1).no_two_agents_at_once().every_word_once()
+    talk.every_human_interruption_stops_the_agent(within_ms=700).no_agent_hears_itself()
+    talk.transcript_equals_heard().nothing_after_flush()
 
 
-async def test_every_check_holds_in_a_room_where_all_is_well(voice_room: VoiceRoom) -> None:
-    run = await a_talk(voice_room)
-    assert run.human_interruptions == 1
-    run.floor_went_to("Alice", "Bob", "Bob").agents_in_a_row_at_most(1).no_two_agents_at_once().every_word_once()
-    run.every_human_interruption_stops_the_agent(within_ms=700).no_agent_hears_itself()
-    run.transcript_equals_heard().nothing_after_flush()
-
-
-def test_the_same_room_gives_the_same_log_every_time() -> None:
-    first, second = (clock.run(a_talk(run_room)) for _ in range(2))
-    assert first.record.log_bytes() == second.record.log_bytes()
+def test_the_same_room_gives_the_same_log_every_time(talk: RoomRun) -> None:
+    assert clock.run(a_talk(run_room)).record.log_bytes() == talk.record.log_bytes()
 
 
 async def test_a_case_with_several_users_is_a_room(voice_room: VoiceRoom) -> None:
@@ -143,11 +128,6 @@ async def test_tools_of_a_room_s_agents_are_answered_by_the_case(voice_room: Voi
         await voice_room(misspelt, room=ChatRoom([other]))
 
 
-async def test_voices_are_found_by_the_servers_own_detector(voice_room: VoiceRoom) -> None:
-    run = await voice_room({"Anna": [TIME, WaitUntilHeard()]}, agents=AGENTS, folder=AUDIO)
-    run.every_word_once().floor_went_to("Alice")
-
-
 async def test_a_user_who_waits_in_vain_ends_the_room(voice_room: VoiceRoom) -> None:
     with pytest.raises(ScriptFailure, match="step 1 of Ben"):
         await voice_room({"Anna": [Silence(60_000)], "Ben": [WaitUntilHeard(timeout_ms=1_000)]}, agents=AGENTS)
@@ -164,32 +144,45 @@ def changed(run: RoomRun, **changes: Any) -> RoomRun:
     return RoomRun(replace(run.record, **changes), run.heard, run.said)
 
 
-async def test_two_agents_at_once_are_found(voice_room: VoiceRoom) -> None:
-    run = await a_talk(voice_room)
-    bobs = next(one for one in run.record.played if run.reading.log.speech(one.item_id).who == "Bob")  # type: ignore[union-attr]
-    alices = next(one for one in run.record.played if run.reading.log.speech(one.item_id).who == "Alice")  # type: ignore[union-attr]
+def by(run: RoomRun, name: str) -> list[Played]:
+    """What of this agent was played, by everybody who heard it."""
+    return [one for one in run.record.played if run.reading.log.speech(one.item_id).who == name]  # type: ignore[union-attr]
+
+
+def test_two_agents_at_once_are_found(talk: RoomRun) -> None:
+    bobs, alices = by(talk, "Bob")[0], by(talk, "Alice")[0]
     over = replace(bobs, from_ms=alices.from_ms + alices.ms - 100, ms=1_000.0)
     with pytest.raises(CheckFailed, match="Bob and Alice were to be heard at once for 100 ms"):
-        changed(run, played=(alices, over)).no_two_agents_at_once()
+        changed(talk, played=(alices, over)).no_two_agents_at_once()
 
 
-async def test_an_agent_that_goes_on_over_a_human_is_found(voice_room: VoiceRoom) -> None:
-    run = await a_talk(voice_room)
-    played = [one for one in run.record.played if run.reading.log.speech(one.item_id).who == "Bob"]  # type: ignore[union-attr]
-    on = replace(played[0], ms=played[0].ms + 1_100)
+def test_an_agent_that_goes_on_over_a_human_is_found(talk: RoomRun) -> None:
+    played = by(talk, "Bob")[0]
+    on = replace(played, ms=played.ms + 1_100)
     with pytest.raises(CheckFailed, match=r"Ben spoke at .* and Bob was still to be heard by"):
-        changed(run, played=(on,)).every_human_interruption_stops_the_agent(within_ms=700)
+        changed(talk, played=(on,)).every_human_interruption_stops_the_agent(within_ms=700)
     with pytest.raises(CheckFailed, match="20 ms were allowed"):
-        run.every_human_interruption_stops_the_agent(within_ms=20)
+        talk.every_human_interruption_stops_the_agent(within_ms=20)
 
 
-async def test_words_that_are_missing_doubled_or_anothers_are_found(voice_room: VoiceRoom) -> None:
-    run = await a_talk(voice_room)
-    items = run.record.items
-    mine = msgspec.structs.replace(items[0], name="Ben")
-    for wrong in (items[1:], (items[0], *items), (mine, *items[1:])):
-        with pytest.raises(CheckFailed, match=re.escape('said "')):
-            changed(run, items=wrong).every_word_once()
+def test_words_of_a_human_or_an_agent_that_are_missing_doubled_other_or_somebody_elses_are_found(
+    talk: RoomRun,
+) -> None:
+    said, answer, *rest = talk.record.items
+    shortened = (msgspec.structs.replace(answer.content[0], transcript="Hello."),)
+    wrong: list[tuple[list[Item], str]] = [
+        ([answer, *rest], 'said "'),
+        ([said, said, answer, *rest], 'said "'),
+        ([msgspec.structs.replace(said, name="Ben"), answer, *rest], 'said "'),
+        ([said, *rest], "knows nothing of it"),
+        ([said, answer, *rest, answer], "2 times"),
+        ([said, msgspec.structs.replace(answer, name="Bob"), *rest], "has it as of Bob"),
+        ([said, msgspec.structs.replace(answer, content=shortened), *rest], 'the room knows "Hello."'),
+        ([said, answer, *rest, msgspec.structs.replace(answer, id="nobodys")], "no agent said it"),
+    ]
+    for items, finding in wrong:
+        with pytest.raises(CheckFailed, match=re.escape(finding)):
+            changed(talk, items=tuple(items)).every_word_once()
 
 
 async def test_a_participant_who_has_left_hears_no_more(voice_room: VoiceRoom) -> None:
@@ -201,26 +194,6 @@ async def test_a_participant_who_has_left_hears_no_more(voice_room: VoiceRoom) -
     left_ms = next(mark.ts_ms for mark in run.record.marks if mark.what == "left")
     assert max(one.from_ms + one.ms for one in run.record.played if one.who == "Anna") == pytest.approx(left_ms)
     run.no_two_agents_at_once().every_word_once().nothing_after_flush()
-
-
-async def test_words_of_an_agent_that_are_missing_twice_there_others_or_somebody_elses_are_found(
-    voice_room: VoiceRoom,
-) -> None:
-    run = await a_talk(voice_room)
-    items = run.record.items
-    place, item = next((place, one) for place, one in enumerate(items) if one.role == "assistant")
-    others = [one for one in items if one is not item]
-    shortened = msgspec.structs.replace(item, content=(msgspec.structs.replace(item.content[0], transcript="Hello."),))
-    strange = msgspec.structs.replace(item, id="nobodys")
-    for wrong, finding in (
-        (others, "knows nothing of it"),
-        ([*items, item], "2 times"),
-        ([*items[:place], msgspec.structs.replace(item, name="Bob"), *items[place + 1 :]], "has it as of Bob"),
-        ([*items[:place], shortened, *items[place + 1 :]], 'the room knows "Hello."'),
-        ([*items, strange], "no agent said it"),
-    ):
-        with pytest.raises(CheckFailed, match=re.escape(finding)):
-            changed(run, items=tuple(wrong)).every_word_once()
 
 
 async def test_a_renamed_participant_said_all_of_it_and_a_late_one_is_there_later(voice_room: VoiceRoom) -> None:
