@@ -1,7 +1,7 @@
 """Rooms as they are used: five humans who talk as they like, four agents, the real server and sockets, virtual time.
 
-REALTIME_ROOM_MINUTES is how long they talk; without it one minute, in `make nightly` five, and there half an hour
-under `addressed`, which takes some thirty seconds of a core. By day they talk under `addressed` alone.
+REALTIME_ROOM_MINUTES is how long they talk; without it two minutes, in `make nightly` five, and there half an hour
+under `addressed`, which takes some thirty seconds of a core. By day they talk for one minute, under `addressed` alone.
 """
 
 import asyncio
@@ -36,7 +36,7 @@ from tests.volumes import volume
 VoiceRoom = Callable[..., Awaitable[RoomRun]]
 Staged = Callable[..., Awaitable[RoomRun]]
 
-MINUTES = float(os.environ.get("REALTIME_ROOM_MINUTES", volume(1, 5)))
+MINUTES = float(os.environ.get("REALTIME_ROOM_MINUTES", volume(2, 5)))
 LONG_MINUTES = float(os.environ.get("REALTIME_ROOM_MINUTES", volume(1, 30)))
 STOPPED_MS = 760
 """A voice whose words are unknown takes the floor once it lasts 500 ms, which is known up to 60 ms later, and a device
