@@ -58,7 +58,7 @@ def run(words: list[str], folder: Path, **more: str) -> tuple[int, str]:
         env=environment(folder, **more),
         capture_output=True,
         text=True,
-        timeout=400,
+        timeout=1_800,
         check=False,
     )
     return done.returncode, done.stdout + done.stderr

@@ -1,7 +1,7 @@
 """Rooms as they are used: five humans who talk as they like, four agents, the real server and sockets, virtual time.
 
-REALTIME_ROOM_MINUTES is how long they talk; without it one minute, in `make nightly` five, and there half an hour
-under `addressed`, which takes some thirty seconds of a core. By day they talk under `addressed` alone.
+REALTIME_ROOM_MINUTES is how long they talk; without it two minutes, in `make nightly` five, and there half an hour
+under `addressed`, which takes some thirty seconds of a core. By day they talk for one minute, under `addressed` alone.
 """
 
 import asyncio
@@ -18,13 +18,25 @@ from realtime.room import ChatRoom
 from realtime.room.floor import POLICIES, moderator
 from realtime.testing.cases.stand_in import HangUp, Say, StandIn
 from realtime.testing.check.floor import RoomRun
-from realtime.testing.client.steps import Drop, Leave, Network, Send, Silence, Speak, Type, WaitFor, WaitUntilHeard
+from realtime.testing.client.steps import (
+    Drop,
+    Leave,
+    Network,
+    Send,
+    Silence,
+    Speak,
+    Step,
+    Type,
+    WaitFor,
+    WaitUntilHeard,
+)
 from tests.room.simulation import AGENTS, HUMANS, Mortal, agents, chooses, hearing, pressed, talk
 from tests.volumes import volume
 
 VoiceRoom = Callable[..., Awaitable[RoomRun]]
+Staged = Callable[..., Awaitable[RoomRun]]
 
-MINUTES = float(os.environ.get("REALTIME_ROOM_MINUTES", volume(1, 5)))
+MINUTES = float(os.environ.get("REALTIME_ROOM_MINUTES", volume(2, 5)))
 LONG_MINUTES = float(os.environ.get("REALTIME_ROOM_MINUTES", volume(1, 30)))
 STOPPED_MS = 760
 """A voice whose words are unknown takes the floor once it lasts 500 ms, which is known up to 60 ms later, and a device
@@ -44,6 +56,29 @@ def check(run: RoomRun, *, within_ms: float = STOPPED_MS) -> None:
     run.nothing_after_flush()
 
 
+async def simulated(voice_room: VoiceRoom, folder: Path, seed: int, **options: Any) -> RoomRun:
+    """Five humans and four agents for a while."""
+    users = options.pop("users", None) or talk(folder, minutes=MINUTES, seed=seed)
+    options = {"agents": agents(seed), "floor": POLICIES["addressed"], "max_agent_turns": LIMIT} | options
+    return await voice_room(users, folder=folder, seed=seed, by_loudness=True, **options)
+
+
+@pytest.fixture
+def staged(voice_room: VoiceRoom, fixtures_dir: Path) -> Staged:
+    """Plays what humans do, in a room with Alice and Bob."""
+
+    async def play(users: dict[str, list[Step]], *, alice: StandIn, bob: StandIn, **options: Any) -> RoomRun:
+        folder, both = fixtures_dir / "audio", {"Alice": alice, "Bob": bob}
+        return await voice_room(users, by_loudness=True, agents=both, folder=folder, **options)
+
+    return play
+
+
+def says(text: str) -> StandIn:
+    """An agent that always says this."""
+    return StandIn(otherwise=Say(text))
+
+
 @pytest.mark.parametrize(
     ("policy", "minutes"),
     [
@@ -55,15 +90,8 @@ async def test_nobody_talks_over_anybody_and_no_word_is_lost(
     voice_room: VoiceRoom, fixtures_dir: Path, policy: str, minutes: float
 ) -> None:
     folder = fixtures_dir / "audio"
-    run = await voice_room(
-        talk(folder, minutes=minutes, seed=3),
-        by_loudness=True,
-        agents=agents(3),
-        floor=POLICIES[policy],
-        max_agent_turns=LIMIT,
-        folder=folder,
-        seed=3,
-    )
+    users = talk(folder, minutes=minutes, seed=3)
+    run = await simulated(voice_room, folder, 3, users=users, floor=POLICIES[policy])
     check(run)
     assert run.record.duration_ms > minutes * 60_000 * 0.9
     assert {turn.who for turn in run.reading.turns} == {*HUMANS}
@@ -80,55 +108,39 @@ async def test_nobody_talks_over_anybody_and_no_word_is_lost(
 @pytest.mark.night
 async def test_the_same_holds_for_real_recordings(voice_room: VoiceRoom, recordings_dir: Path) -> None:
     folder = recordings_dir / "audio"
-    run = await voice_room(
-        talk(folder, minutes=MINUTES, seed=5),
-        by_loudness=True,
-        agents=agents(5),
-        floor=POLICIES["addressed"],
-        max_agent_turns=LIMIT,
-        folder=folder,
-        config={"turn_detection": {"interruption": "immediate"}},
-        seed=5,
-    )
+    run = await simulated(voice_room, folder, 5, config={"turn_detection": {"interruption": "immediate"}})
     # Not all of them begin as loud as they go on.
     check(run, within_ms=2 * AT_THE_ONSET_MS)
     assert run.human_interruptions >= MINUTES
 
 
-async def test_speech_goes_from_a_browser_through_the_room_to_a_model_and_back(
-    voice_room: VoiceRoom, fixtures_dir: Path
-) -> None:
+async def test_speech_goes_from_a_browser_through_the_room_to_a_model_and_back(staged: Staged) -> None:
     """CARD-04: over two browsers' WebSockets and through a ChatRoom, a spoken turn reaches a model as sound, and the
     answer of the agent that was spoken to reaches both humans' ears."""
-    run = await voice_room(
-        {
-            "Anna": [Speak("what_time.wav", text="Bob, what time is it?"), WaitUntilHeard()],
-            "Ben": [Silence(12_000)],
-        },
-        by_loudness=True,
-        agents={"Alice": StandIn(otherwise=Say("Yes.")), "Bob": StandIn(otherwise=Say("It is seven in the morning."))},
-        folder=fixtures_dir / "audio",
+    question, answer = "Bob, what time is it?", "It is seven in the morning."
+    run = await staged(
+        {"Anna": [Speak("what_time.wav", text=question), WaitUntilHeard()], "Ben": [Silence(12_000)]},
+        alice=says("Yes."),
+        bob=says(answer),
     )
     check(run.floor_went_to("Bob"))
-    expected = [("Anna", "Bob, what time is it?"), ("Bob", "It is seven in the morning.")]
-    assert [(one.name, one.text) for one in run.record.items] == expected
+    assert [(one.name, one.text) for one in run.record.items] == [("Anna", question), ("Bob", answer)]
     assert {one.who for one in run.record.played if run.reading.log.speech(one.item_id)} == {"Anna", "Ben"}
     assert [len(pieces) for pieces in (run.heard["Alice"], run.heard["Bob"])] == [1, 0], "Alice has written it down"
 
 
-async def test_a_bad_line_and_a_lost_socket_trouble_nobody_else(voice_room: VoiceRoom, fixtures_dir: Path) -> None:
+async def test_a_bad_line_and_a_lost_socket_trouble_nobody_else(staged: Staged) -> None:
     """One human's frames come late and not all, another's socket is lost while an agent speaks, a third leaves."""
     hello, time = Speak("hello_anna.wav", text="Hello there."), Speak("what_time.wav", text="What time is it?")
     answer = "It is seven in the morning, and the sun shines on all of us, as far as I can see from here."
-    run = await voice_room(
+    run = await staged(
         {
             "Anna": [Network(loss=0.02, jitter_ms=80, delay_ms=60), hello, WaitUntilHeard(), Silence(12_000), time],
             "Ben": [Silence(4_500), Drop(away_ms=20_000, noticed=False), Silence(10_000)],
             "Carla": [Silence(13_000), Type("Bob, are you there?"), Silence(3_000), Leave()],
         },
-        by_loudness=True,
-        agents={"Alice": StandIn(otherwise=Say(answer)), "Bob": StandIn(otherwise=Say("I am here."))},
-        folder=fixtures_dir / "audio",
+        alice=says(answer),
+        bob=says("I am here."),
     )
     run.floor_went_to("Alice", "Bob", "Bob").no_two_agents_at_once().no_agent_hears_itself()
     names = [item.name for item in run.record.items]
@@ -139,37 +151,18 @@ async def test_a_bad_line_and_a_lost_socket_trouble_nobody_else(voice_room: Voic
     assert bobs.created_ms < 20_000, "Bob waits for no socket"
 
 
-async def test_a_model_that_dies_takes_nobody_with_it(voice_room: VoiceRoom, fixtures_dir: Path) -> None:
-    run = await voice_room(
-        {
-            "Anna": [
-                Type("Alice, hello."),
-                WaitFor("server_room_left", {"name": "Alice", "reason": "away"}),
-                Type("Bob, hello."),
-                Silence(5_000),
-                Type("Alice, again."),
-                Silence(5_000),
-                Send({"type": "client_response_cancel"}),
-            ],
-            "Ben": [Silence(11_000)],
-        },
-        by_loudness=True,
-        agents={
-            "Alice": StandIn(answers=(HangUp(),), otherwise=Say("Here I am again.")),
-            "Bob": StandIn(otherwise=Say("Hello to you.")),
-        },
-        folder=fixtures_dir / "audio",
+async def test_a_model_that_dies_takes_nobody_with_it(staged: Staged) -> None:
+    alice_is_away = WaitFor("server_room_left", {"name": "Alice", "reason": "away"})
+    anna: list[Step] = [Type("Alice, hello."), alice_is_away, Type("Bob, hello."), Silence(5_000)]
+    anna += [Type("Alice, again."), Silence(5_000), Send({"type": "client_response_cancel"})]
+    run = await staged(
+        {"Anna": anna, "Ben": [Silence(11_000)]},
+        alice=StandIn(answers=(HangUp(),), otherwise=Say("Here I am again.")),
+        bob=says("Hello to you."),
     )
     run.no_two_agents_at_once().every_word_once()
     expected = [("Bob", "Hello to you."), ("Alice", "Here I am again.")]
     assert [(item.name, item.text) for item in run.record.items if item.role == "assistant"] == expected
-
-
-async def simulated(voice_room: VoiceRoom, folder: Path, seed: int, **options: Any) -> RoomRun:
-    """Five humans and four agents for a while."""
-    users = options.pop("users", None) or talk(folder, minutes=MINUTES, seed=seed)
-    options = {"agents": agents(seed), "floor": POLICIES["addressed"], "max_agent_turns": LIMIT} | options
-    return await voice_room(users, folder=folder, seed=seed, by_loudness=True, **options)
 
 
 @pytest.mark.night
@@ -195,11 +188,9 @@ def whoever_is(room: ChatRoom, name: str) -> str:
     return next(one.id for one in room.participants if one.name == name)
 
 
-async def test_who_is_muted_is_not_there_until_the_mute_ends(voice_room: VoiceRoom, fixtures_dir: Path) -> None:
+async def test_who_is_muted_is_not_there_until_the_mute_ends(staged: Staged) -> None:
     """Ben is muted from 12 to 20 s and says something meanwhile, and Bob from 30 s on."""
-    hello = Speak("hello_robert.wav", text="Good morning.")
-    time = Speak("what_time.wav", text="Bob, what time is it?")
-    unheard = Speak("set_timer.wav")
+    began_s = asyncio.get_running_loop().time()
 
     async def mute(room: ChatRoom) -> None:
         for at_s, name, muted in ((12, "Ben", True), (20, "Ben", False), (30, "Bob", True)):
@@ -207,34 +198,16 @@ async def test_who_is_muted_is_not_there_until_the_mute_ends(voice_room: VoiceRo
             room.mute(whoever_is(room, name), muted)
         await asyncio.sleep(3_600)
 
-    began_s = asyncio.get_running_loop().time()
-    run = await voice_room(
-        {
-            "Anna": [Silence(40_000)],
-            "Ben": [
-                hello,
-                Silence(12_000),
-                unheard,
-                Silence(7_000),
-                time,
-                Silence(10_000),
-                Type("Bob, are you there?"),
-            ],
-        },
-        by_loudness=True,
-        agents={"Alice": StandIn(otherwise=Say("Yes.")), "Bob": StandIn(otherwise=Say("It is seven."))},
-        folder=fixtures_dir / "audio",
-        meanwhile=mute,
-    )
+    hello, unheard = Speak("hello_robert.wav", text="Good morning."), Speak("set_timer.wav")
+    time = Speak("what_time.wav", text="Bob, what time is it?")
+    ben: list[Step] = [hello, Silence(12_000), unheard, Silence(7_000), time, Silence(10_000)]
+    ben.append(Type("Bob, are you there?"))
+    users: dict[str, list[Step]] = {"Anna": [Silence(40_000)], "Ben": ben}
+    run = await staged(users, alice=says("Yes."), bob=says("It is seven."), meanwhile=mute)
     check(run)
-    assert [(item.name, item.text) for item in run.record.items] == [
-        ("Ben", "Good morning."),
-        ("Alice", "Yes."),
-        ("Ben", "Bob, what time is it?"),
-        ("Bob", "It is seven."),
-        ("Ben", "Bob, are you there?"),
-        ("Alice", "Yes."),
-    ]
+    expected = [("Ben", "Good morning."), ("Alice", "Yes."), ("Ben", "Bob, what time is it?"), ("Bob", "It is seven.")]
+    expected += [("Ben", "Bob, are you there?"), ("Alice", "Yes.")]
+    assert [(item.name, item.text) for item in run.record.items] == expected
 
 
 @pytest.mark.night
@@ -255,20 +228,17 @@ async def test_names_that_change_stand_with_what_was_said_under_them(voice_room:
     assert len({item.name for item in run.record.items}) > len({*AGENTS, *HUMANS})
 
 
-async def test_who_comes_late_may_interrupt_like_anybody_and_nobody_loses_what_they_heard(
-    voice_room: VoiceRoom, fixtures_dir: Path
-) -> None:
+async def test_who_comes_late_may_interrupt_like_anybody_and_nobody_loses_what_they_heard(staged: Staged) -> None:
     """Carla comes in the middle of an answer, and speaks into it after she has heard some of it."""
     answer = "This is a long answer, which goes on and on for everybody who came in time, and for who came late."
-    run = await voice_room(
+    run = await staged(
         {
             "Anna": [Type("Alice, tell us all."), Silence(20_000)],
             "Ben": [Silence(20_000)],
             "Carla": [Silence(1_500), Speak("hello_anna.wav", text="Hello there."), Silence(8_000)],
         },
-        by_loudness=True,
-        agents={"Alice": StandIn(answers=(Say(answer),), otherwise=Say("Yes.")), "Bob": StandIn(otherwise=Say("No."))},
-        folder=fixtures_dir / "audio",
+        alice=StandIn(answers=(Say(answer),), otherwise=Say("Yes.")),
+        bob=says("No."),
         joins_after_ms={"Carla": 3_000},
     )
     check(run)

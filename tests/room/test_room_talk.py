@@ -17,6 +17,7 @@ from realtime.room.floor import addressed, broadcast, round_robin
 from realtime.room.transcription import TRANSCRIPT_S
 from realtime.tool import Toolkit
 from tests.room.rooms import DEAF, HZ, TalkModel, agent, anna_and_ben_in, anna_in, house, seconds, two, utterance
+from tests.volumes import volume
 
 pytestmark = pytest.mark.virtual_time(limit_s=7_200)
 
@@ -391,7 +392,7 @@ async def test_a_full_room_lets_nobody_in_until_somebody_leaves_and_a_closed_one
 
 async def test_people_who_come_and_go_without_end_leave_nothing_behind() -> None:
     async with anna_in(two(floor=addressed)) as (home, anna):
-        for number in range(300):
+        for number in range(volume(120, 300)):
             guest = await home.come(f"Guest {number % 3}")
             if number % 3 == 0:
                 guest.begin("I only wanted")

@@ -90,39 +90,32 @@ class HostileHttp:
                 # Another name of this host is another place.
                 port = writer.get_extra_info("sockname")[1]
                 place = f"http://localhost:{port}/elsewhere"
-                writer.write(f"HTTP/1.1 307 Elsewhere\r\nlocation: {place}\r\ncontent-length: 0\r\n\r\n".encode())
-                await writer.drain()
-                return True
+                head = f"HTTP/1.1 307 Elsewhere\r\nlocation: {place}\r\ncontent-length: 0\r\n\r\n"
+                return await self._write(writer, head.encode())
             case "cuts":
-                writer.write(b"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: 1000\r\n\r\n{")
-                await writer.drain()
-                return False
+                head = b"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: 1000\r\n\r\n{"
+                return await self._write(writer, head, goes_on=False)
             case "ends_streams":
                 # A stream of events that ends without the answer, again and again.
-                writer.write(STREAM + b": nothing\n\n")
-                await writer.drain()
-                return False
+                return await self._write(writer, STREAM + b": nothing\n\n", goes_on=False)
             case "streams_for_ever":
                 writer.write(STREAM)
                 note = {"jsonrpc": "2.0", "method": "notifications/message", "params": {"level": "info", "data": "x"}}
                 while True:
-                    writer.write(f"event: message\ndata: {json.dumps(note)}\n\n".encode())
-                    await writer.drain()
+                    await self._write(writer, f"event: message\ndata: {json.dumps(note)}\n\n".encode())
                     await asyncio.sleep(0)
             case "interim_answers":
                 # An HTTP client reads on until there is an answer.
                 while True:
-                    writer.write(b"HTTP/1.1 103 Early Hints\r\nlink: x\r\n\r\n" * 100)
-                    await writer.drain()
+                    await self._write(writer, b"HTTP/1.1 103 Early Hints\r\nlink: x\r\n\r\n" * 100)
             case "short_lines":
                 writer.write(STREAM)
                 while True:
-                    writer.write(b"data: x\n" * 1_000)
-                    await writer.drain()
+                    await self._write(writer, b"data: x\n" * 1_000)
             case "huge":
                 return await self._result(writer, request, text("x" * 10_000_000))
             case "never_answers":
-                await asyncio.sleep(3_600)
+                await asyncio.Event().wait()
                 return False
             case other:
                 raise ValueError(f"there is no behaviour {other}")
@@ -141,9 +134,12 @@ class HostileHttp:
             head += f"content-type: {kind}\r\n"
         if session is not None:
             head += f"mcp-session-id: {session}\r\n"
-        writer.write(head.encode() + b"\r\n" + body)
+        return await self._write(writer, head.encode() + b"\r\n" + body)
+
+    async def _write(self, writer: asyncio.StreamWriter, sent: bytes, *, goes_on: bool = True) -> bool:
+        writer.write(sent)
         await writer.drain()
-        return True
+        return goes_on
 
 
 @asynccontextmanager

@@ -59,6 +59,13 @@ def client_of(kind: str, ports: dict[str, int], **grants: Any) -> MCPClientBase:
     return of_kind("shop", "streamable_http", f"http://127.0.0.1:{ports['http']}/mcp", **grants)
 
 
+def stateful_of(kind: str, ports: dict[str, int], **grants: Any) -> StdIOStatefulClient | HttpStatefulClient:
+    """A client that is connected and closed."""
+    made = client_of(kind, ports, **grants)
+    assert isinstance(made, StdIOStatefulClient | HttpStatefulClient)
+    return made
+
+
 @pytest.fixture(params=[*KINDS[:3], KINDS[4], *(pytest.param(kind, marks=pytest.mark.night) for kind in OTHER_KINDS)])
 async def client(request: pytest.FixtureRequest, ports: dict[str, int]) -> AsyncIterator[MCPClientBase]:
     """A client of each kind that grants all."""
@@ -139,9 +146,7 @@ async def test_each_of_two_calls_has_its_own_user(ports: dict[str, int]) -> None
 
     ready = asyncio.Barrier(2)
     for kind in ("http", "http legacy", "stdio"):
-        client = client_of(kind, ports)
-        assert isinstance(client, HttpStatefulClient | StdIOStatefulClient)
-        async with client:
+        async with stateful_of(kind, ports) as client:
             toolkit = await toolkit_of(client)
             async with asyncio.timeout(HANG_S):
                 both = await asyncio.gather(book("call_a", 1), book("call_b", 2))
@@ -176,10 +181,8 @@ async def test_a_call_may_have_a_limit_of_its_own(client: MCPClientBase) -> None
 
 @pytest.mark.parametrize("kind", STATEFUL)
 async def test_tools_that_come_and_go_do_so_here(kind: str, ports: dict[str, int]) -> None:
-    client = client_of(kind, ports)
-    assert isinstance(client, StdIOStatefulClient | HttpStatefulClient)
     changed = asyncio.Event()
-    async with client:
+    async with stateful_of(kind, ports) as client:
         toolkit = await toolkit_of(client)
         toolkit.on_change(changed.set)
         name = f"new_{kind.replace(' ', '_')}"
@@ -195,9 +198,7 @@ async def test_tools_that_come_and_go_do_so_here(kind: str, ports: dict[str, int
 
 @pytest.mark.parametrize("kind", ["stdio", "stdio legacy"])
 async def test_a_killed_process_costs_its_call_and_is_started_again(kind: str) -> None:
-    client = client_of(kind, {})
-    assert isinstance(client, StdIOStatefulClient)
-    async with client:
+    async with stateful_of(kind, {}) as client:
         toolkit = await toolkit_of(client)
         first = int((await run(toolkit, "process_id")).output_text())
         calling = asyncio.create_task(run(toolkit, "wait"))
@@ -239,8 +240,7 @@ async def test_a_killed_http_server_costs_its_call_and_is_dialled_again(kind: st
 async def test_a_server_that_was_restarted_between_two_calls_costs_neither() -> None:
     """It does not know the session any more, and has done nothing: the call is made again."""
     with serving("http") as (_, port):
-        client = client_of("http legacy", {"http": port})
-        assert isinstance(client, HttpStatefulClient)
+        client = stateful_of("http legacy", {"http": port})
         await client.connect()
         toolkit = await toolkit_of(client)
     with serving("http", port):

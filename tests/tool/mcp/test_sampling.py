@@ -1,6 +1,7 @@
 """A server that wants a language model: whose it gets, and within which limits."""
 
 import asyncio
+from collections.abc import Awaitable, Callable
 from typing import Any
 
 import pytest
@@ -30,6 +31,16 @@ def asking(words: str = "Write a poem.", max_tokens: int = 50, **more: Any) -> A
     return ScriptedServer([tool("poem")], poem)
 
 
+def writing(words: str, seen: list[Sampling]) -> Callable[[Sampling], Awaitable[str]]:
+    """A language model that always writes the same, and notes what it is asked."""
+
+    async def write(asked: Sampling) -> str:
+        seen.append(asked)
+        return words
+
+    return write
+
+
 async def run(client: ScriptedClient) -> str:
     result = await (await toolkit_of(client)).run(ToolCallBlock(id="1", name="poem", input="{}"))
     return result.output_text()
@@ -37,13 +48,8 @@ async def run(client: ScriptedClient) -> str:
 
 async def test_what_the_program_gives_writes_within_the_limit_of_tokens() -> None:
     seen: list[Sampling] = []
-
-    async def write(asked: Sampling) -> str:
-        seen.append(asked)
-        return "Roses are red."
-
     server = asking(max_tokens=1_000_000, systemPrompt="You are a poet.", temperature=0.5)
-    async with ScriptedClient(server, sampling=write) as client:
+    async with ScriptedClient(server, sampling=writing("Roses are red.", seen)) as client:
         assert await run(client) == "Roses are red."
     assert seen == [Sampling("You are a poet.", [("user", "Write a poem.")], MAX_SAMPLED_TOKENS, 0.5)]
     assert "sampling" in server.sent("initialize")[0]["params"]["capabilities"]
@@ -59,18 +65,12 @@ async def test_more_than_the_limit_to_read_is_refused_and_a_failure_is_told_with
         assert await run(client) == "the language model gave no answer"
 
 
-async def test_an_agent_without_a_language_model_has_it_refused() -> None:
+async def test_the_agent_s_own_language_model_is_not_used_unless_it_has_one_and_that_is_allowed() -> None:
     async with ScriptedClient(asking(), allow_sampling=True) as client:
         assert await run(client) == "no language model is allowed to answer here"
-
-
-async def test_the_agent_s_own_language_model_is_not_used_unless_that_is_allowed() -> None:
-    async def write(asked: Sampling) -> str:
-        return "Violets are blue."
-
     for allowed, told in ((True, "Violets are blue."), (False, "Sampling not supported")):
         async with ScriptedClient(asking(), allow_sampling=allowed) as client:
-            with ToolScope(call_id="call_1", sample=write).in_force():
+            with ToolScope(call_id="call_1", sample=writing("Violets are blue.", [])).in_force():
                 assert await run(client) == told
 
 
@@ -99,29 +99,20 @@ async def test_a_delegate_s_chat_model_writes_for_its_tools() -> None:
 
 
 async def test_a_server_that_wants_it_in_a_loop_loses_its_call() -> None:
-    n_written = 0
-
-    async def write(asked: Sampling) -> str:
-        nonlocal n_written
-        n_written += 1
-        return "More."
-
     async def loop(server: ScriptedServer, request: Json) -> Json:
         message = {"role": "user", "content": {"type": "text", "text": "Again."}}
         while not server.sent("notifications/cancelled"):
             await server.ask("sampling/createMessage", messages=[message], maxTokens=10)
         return text("enough")
 
-    async with ScriptedClient(ScriptedServer([tool("poem")], loop), sampling=write) as client:
+    seen: list[Sampling] = []
+    async with ScriptedClient(ScriptedServer([tool("poem")], loop), sampling=writing("More.", seen)) as client:
         assert "asked more than 10 samples in one call" in await run(client)
-    assert n_written == 10
+    assert len(seen) == 10
 
 
 async def test_without_a_call_nothing_is_written_and_few_questions_wait() -> None:
     release, waiting = asyncio.Event(), 0
-
-    async def write(asked: Sampling) -> str:
-        raise AssertionError("no call has paid for this")
 
     async def fill_in(message: str, schema: Json) -> Json:
         nonlocal waiting
@@ -129,11 +120,12 @@ async def test_without_a_call_nothing_is_written_and_few_questions_wait() -> Non
         await release.wait()
         return {"x": 1}
 
-    server = asking()
-    async with ScriptedClient(server, sampling=write, on_elicit=fill_in):
+    server, seen = asking(), list[Sampling]()
+    async with ScriptedClient(server, sampling=writing("Roses are red.", seen), on_elicit=fill_in):
         message = {"role": "user", "content": {"type": "text", "text": "Again."}}
         told = await server.ask("sampling/createMessage", messages=[message], maxTokens=10)
         assert told["error"]["message"] == "no language model is allowed to answer here"
+        assert seen == [], "no call has paid for this"
         schema = {"type": "object", "properties": {"x": {"type": "integer"}}}
         asked = [
             asyncio.create_task(server.ask("elicitation/create", message=f"{n}", requestedSchema=schema))
