@@ -33,6 +33,8 @@ from tests.web.scripted_user import (
 HERE = Path(__file__).parent
 LISTENER = f"{HERE / 'scripted_app.py'}:make_listener"
 RATE_HZ = 24_000
+KEPT = ("--store", "memory:")
+"""A busy disk gives no notice."""
 
 
 def test_a_first_call_is_spoken_answered_aloud_ended_and_read(
@@ -40,7 +42,7 @@ def test_a_first_call_is_spoken_answered_aloud_ended_and_read(
 ) -> None:
     """From the microphone of Chromium, which plays a file, to the page that keeps the call."""
     page = open_page(one_sound, permissions=["microphone"])
-    start_talking(page, serve(f"{HERE / 'latency_app.py'}:make_answerer").address)
+    start_talking(page, serve(f"{HERE / 'latency_app.py'}:make_answerer", *KEPT).address)
     until(page, f"{LISTENING} && realtime.snapshot().bubbles.filter(({{status}}) => status === 'done').length === 2")
     words = ["Sound 1.", "Answer 1."]
     expect(page.locator(".bubble .words")).to_have_text(words)
@@ -61,10 +63,11 @@ def test_a_spoken_exchange_comes_back_as_captions_and_as_sound(page: Page, serve
     """
     pytest.importorskip("hibari", reason="the speech models are not installed: pip install '.[local]'")
     microphone = Microphone(page)
-    page.goto(serve().address)
+    page.goto(serve(*KEPT).address)
     expect(page.locator("#model")).to_contain_text("It understands English only.")
     start_talking(page)
-    until(page, f"{HEARING} && realtime.snapshot().bubbles[0]?.status === 'done'")
+    greeted = "realtime.snapshot().bubbles[0]?.status === 'done' && realtime.snapshot().playback?.audible > 24000"
+    until(page, f"{HEARING} && {greeted}")
     microphone.say(ROOT / "fixtures" / "audio" / "hello_anna.wav")
     until(page, f"realtime.snapshot().bubbles.length === 3 && {LISTENING}")
     shown = snapshot(page)
@@ -82,7 +85,7 @@ def test_a_spoken_exchange_comes_back_as_captions_and_as_sound(page: Page, serve
 
 def test_typed_text_is_answered_aloud_without_a_microphone(open_page: OpenPage, serve: Serve) -> None:
     page = open_page()
-    page.goto(serve("--model", "scripted").address)
+    page.goto(serve("--model", "scripted", *KEPT).address)
     write(page, "Are you there?")
     until(page, "realtime.snapshot().bubbles.length === 2 && realtime.snapshot().playback?.audible > 20000")
     expect(page.locator(".bubble .words")).to_have_text(["Are you there?", "I heard you."])
@@ -91,7 +94,7 @@ def test_typed_text_is_answered_aloud_without_a_microphone(open_page: OpenPage, 
 
 def test_an_interruption_silences_the_answer_and_its_caption_keeps_what_was_played(page: Page, serve: Serve) -> None:
     put_user(page, 3, hold=(2, INTO))
-    start_talking(page, serve(LISTENER).address)
+    start_talking(page, serve(LISTENER, *KEPT).address)
     until(page, f"user.next === 3 && user.full && {LISTENING}")
     told = captions(page)
     assert [(side, status) for side, _, status in told] == [
@@ -107,7 +110,7 @@ def test_an_interruption_silences_the_answer_and_its_caption_keeps_what_was_play
 
 
 def test_while_the_line_is_lost_it_says_so_and_the_voice_waits(page: Page, serve: Serve, line_to: LineTo) -> None:
-    line = line_to(serve(LISTENER, "--grace", "600").address)
+    line = line_to(serve(LISTENER, *KEPT, "--grace", "600").address)
     put_user(page, 1, hold=(1, 20_000))
     start_talking(page, line.address)
     until(page, "user.isHeld")
@@ -134,7 +137,7 @@ def test_a_reloaded_page_shows_the_same_words_and_goes_on_with_a_click(page: Pag
     said: list[str] = []
     page.on("console", lambda line: said.append(line.text))
     put_user(page, 2, hold=(2, 20_000))
-    start_talking(page, serve(LISTENER, "--grace", "600").address)
+    start_talking(page, serve(LISTENER, *KEPT, "--grace", "600").address)
     until(page, "user.isHeld")
     before = captions(page)
     assert len(before) == 4

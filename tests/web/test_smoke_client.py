@@ -13,6 +13,7 @@ from tests.web.pages import until
 
 HERE = Path(__file__).parent
 ANSWERER = f"{HERE / 'latency_app.py'}:make_answerer"
+KEPT = ("--store", "memory:")
 EXCHANGE = [("user", "Sound 1."), ("agent", "Answer 1.")]
 
 
@@ -23,7 +24,7 @@ def page(open_page: OpenPage, one_sound: Path) -> Page:
 
 
 def test_both_ends_are_heard_and_metered(page: Page, lab: Callable[..., Serving]) -> None:
-    lab(ANSWERER)
+    lab(ANSWERER, *KEPT)
     page.evaluate("client.start()")
     until(page, "client.messages.list.length === 2 && client.state === 'listening'")
     assert said(page) == EXCHANGE
@@ -39,7 +40,7 @@ def test_a_tool_of_the_page_runs_and_its_result_is_spoken(page: Page, lab: Calla
 
     RTA-20: declared by the client, called by the model, computed in JavaScript, told by the model in its answer.
     """
-    lab(f"{HERE / 'scripted_app.py'}:make_calculator")
+    lab(f"{HERE / 'scripted_app.py'}:make_calculator", *KEPT)
     page.evaluate(
         """client.registerTool('area', {description: 'Work out an area.', run: ({width, height}) => width * height})"""
     )
@@ -52,7 +53,7 @@ def test_a_tool_of_the_page_runs_and_its_result_is_spoken(page: Page, lab: Calla
 def test_the_element_talks_by_keyboard_and_shows_states_and_captions(
     page: Page, element: Callable[..., Serving]
 ) -> None:
-    element(ANSWERER, attributes="captions")
+    element(ANSWERER, *KEPT, attributes="captions")
     page.keyboard.press("Tab")
     page.keyboard.press("Enter")
     expect(page.get_by_role("button", name="End")).to_have_attribute("aria-pressed", "true")
@@ -67,7 +68,7 @@ def test_the_element_talks_by_keyboard_and_shows_states_and_captions(
 
 
 def test_a_reloaded_page_goes_on_with_its_call(page: Page, lab: Callable[..., Serving]) -> None:
-    lab("--model", "scripted", "--grace", "600")
+    lab("--model", "scripted", *KEPT, "--grace", "600")
     page.evaluate("client.sendText('Are you there?')")
     until(page, "client.messages.list.length === 2 && client.state === 'listening'")
     call = page.evaluate("client.callId")
