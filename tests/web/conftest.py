@@ -116,13 +116,13 @@ def launch() -> Iterator[Launch]:
 
 
 @pytest.fixture
-def two_sounds(tmp_path: Path) -> Path:
-    """What a microphone of Chromium can hear: two sounds of half a second, with silence around them."""
+def one_sound(tmp_path: Path) -> Path:
+    """What a microphone of Chromium can hear: a sound of 0.1 s after two seconds."""
     rate_hz = 48_000
-    sound = 0.3 * np.sign(np.sin(2 * np.pi * 200 * np.arange(rate_hz // 2) / rate_hz))
+    sound = 0.3 * np.sign(np.sin(2 * np.pi * 200 * np.arange(rate_hz // 10) / rate_hz))
     silence = np.zeros(2 * rate_hz)
-    soundfile.write(tmp_path / "sounds.wav", np.concatenate([silence, sound, silence, sound, silence]), rate_hz)
-    return tmp_path / "sounds.wav"
+    soundfile.write(tmp_path / "sound.wav", np.concatenate([silence, sound, silence]), rate_hz)
+    return tmp_path / "sound.wav"
 
 
 @pytest.fixture

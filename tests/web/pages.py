@@ -41,6 +41,11 @@ def snapshot(page: Page) -> Json:
     return result
 
 
+def sent_beyond(page: Page, samples: int) -> None:
+    """Wait until the microphone has sent so many samples more."""
+    until(page, f"realtime.snapshot().sent.samples > {snapshot(page)['sent']['samples'] + samples}")
+
+
 def captions(page: Page) -> list[tuple[str, str, str]]:
     """Side, words and status of every bubble of a call."""
     return [(bubble["side"], bubble["text"], bubble["status"]) for bubble in snapshot(page)["bubbles"]]

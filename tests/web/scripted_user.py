@@ -16,15 +16,20 @@ INTERRUPTED = (2, 5)
 """Responses that the next utterance interrupts."""
 
 
-def put_user(page: Page, turns: int, cuts: list[int] | None = None, into: int = INTO) -> None:
-    """A user who says the first `turns` utterances, each after the response before or as its interruption."""
+def put_user(
+    page: Page, turns: int, cuts: list[int] | None = None, into: int = INTO, hold: tuple[int, int] | None = None
+) -> None:
+    """A user who says the first `turns` utterances, each after the response before or as its interruption.
+
+    `hold`: a response, and the sample of it at which the loudspeaker stands still until it is flushed or released.
+    """
     plan = [
         {"text": text, "typed": place + 1 in TYPED, "into": into if place in INTERRUPTED else 0}
         for place, text in enumerate(UTTERANCES[:turns])
     ]
-    page.add_init_script(
-        script("microphone.js") + script("user.js", PLAN={"turns": plan, "size": ANSWER_SAMPLES, "cuts": cuts or []})
-    )
+    held = {"of": hold[0], "at": hold[1]} if hold else None
+    told = {"turns": plan, "size": ANSWER_SAMPLES, "cuts": cuts or [], "hold": held}
+    page.add_init_script(script("microphone.js") + script("user.js", PLAN=told))
 
 
 def heard(page: Page) -> np.ndarray:

@@ -7,18 +7,13 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from tests.web.conftest import PCM_24, OpenPage, ScriptedServer
-from tests.web.pages import HEARING, end_call, fits, sends, snapshot, start_talking, until, write
+from tests.web.pages import HEARING, end_call, fits, sends, sent_beyond, snapshot, start_talking, until, write
 
 pytestmark = pytest.mark.night
 
 QUANTUM = 128
 FADE = 120  # 5 ms at 24 kHz
 RESPONSE = {"item_id": "item_1", "response_id": "resp_1"}
-
-
-def sent_beyond(page: Page, samples: int) -> None:
-    """Wait until the microphone has sent so many samples more."""
-    until(page, f"realtime.snapshot().sent.samples > {snapshot(page)['sent']['samples'] + samples}")
 
 
 def test_the_session_is_created_first_and_speech_follows_as_binary_frames_in_order(scripted: ScriptedServer) -> None:

@@ -13,20 +13,21 @@ from tests.web.pages import until
 
 HERE = Path(__file__).parent
 ANSWERER = f"{HERE / 'latency_app.py'}:make_answerer"
-EXCHANGES = [("user", "Sound 1."), ("agent", "Answer 1."), ("user", "Sound 2."), ("agent", "Answer 2.")]
+KEPT = ("--store", "memory:")
+EXCHANGE = [("user", "Sound 1."), ("agent", "Answer 1.")]
 
 
 @pytest.fixture
-def page(open_page: OpenPage, two_sounds: Path) -> Page:
-    """Its microphone hears two sounds."""
-    return open_page(two_sounds, permissions=["microphone"])
+def page(open_page: OpenPage, one_sound: Path) -> Page:
+    """Its microphone hears a sound."""
+    return open_page(one_sound, permissions=["microphone"])
 
 
 def test_both_ends_are_heard_and_metered(page: Page, lab: Callable[..., Serving]) -> None:
-    lab(ANSWERER)
+    lab(ANSWERER, *KEPT)
     page.evaluate("client.start()")
-    until(page, "client.messages.list.length === 4 && client.state === 'listening'")
-    assert said(page) == EXCHANGES
+    until(page, "client.messages.list.length === 2 && client.state === 'listening'")
+    assert said(page) == EXCHANGE
     assert page.evaluate("told.levels.agent > 0.2 && told.levels.user > 0.2") is True
     assert {"connecting", "hearing", "speaking", "listening"} <= set(page.evaluate("told.states"))
     assert page.evaluate("[told.errors, client.agent.name, client.microphone.isOpen]") == [[], "Echo", True]
@@ -39,7 +40,7 @@ def test_a_tool_of_the_page_runs_and_its_result_is_spoken(page: Page, lab: Calla
 
     RTA-20: declared by the client, called by the model, computed in JavaScript, told by the model in its answer.
     """
-    lab(f"{HERE / 'scripted_app.py'}:make_calculator")
+    lab(f"{HERE / 'scripted_app.py'}:make_calculator", *KEPT)
     page.evaluate(
         """client.registerTool('area', {description: 'Work out an area.', run: ({width, height}) => width * height})"""
     )
@@ -52,12 +53,12 @@ def test_a_tool_of_the_page_runs_and_its_result_is_spoken(page: Page, lab: Calla
 def test_the_element_talks_by_keyboard_and_shows_states_and_captions(
     page: Page, element: Callable[..., Serving]
 ) -> None:
-    element(ANSWERER, attributes="captions")
+    element(ANSWERER, *KEPT, attributes="captions")
     page.keyboard.press("Tab")
     page.keyboard.press("Enter")
     expect(page.get_by_role("button", name="End")).to_have_attribute("aria-pressed", "true")
     who = {"user": "You", "agent": "Echo"}
-    expect(page.get_by_role("listitem")).to_have_text([f"{who[side]}: {words}" for side, words in EXCHANGES])
+    expect(page.get_by_role("listitem")).to_have_text([f"{who[side]}: {words}" for side, words in EXCHANGE])
     until(page, "client.state === 'listening'")
     page.keyboard.press("Space")
     expect(page.get_by_role("button", name="Talk")).to_have_attribute("aria-pressed", "false")
@@ -67,7 +68,7 @@ def test_the_element_talks_by_keyboard_and_shows_states_and_captions(
 
 
 def test_a_reloaded_page_goes_on_with_its_call(page: Page, lab: Callable[..., Serving]) -> None:
-    lab("--model", "scripted", "--grace", "600")
+    lab("--model", "scripted", *KEPT, "--grace", "600")
     page.evaluate("client.sendText('Are you there?')")
     until(page, "client.messages.list.length === 2 && client.state === 'listening'")
     call = page.evaluate("client.callId")

@@ -10,8 +10,8 @@ from realtime.testing.report import RunOutcome
 from tests.testing.report_calls import interrupted_call, short_call
 from tests.web.callers import Caller, ask, page_of
 from tests.web.conftest import OpenPage, OpenReport, ScriptedServer, Serve
-from tests.web.pages import box_of, snapshot, until
-from tests.web.test_page_script import FADE, QUANTUM, RESPONSE, sent_beyond
+from tests.web.pages import box_of, sent_beyond, snapshot, until
+from tests.web.test_page_script import FADE, QUANTUM, RESPONSE
 from tests.web.test_report_page import FAILURE
 from tests.web.test_transcript import APP, bubbles, shown
 from tests.web.test_waits import hear_two_answers

@@ -19,6 +19,7 @@ HERE = Path(__file__).parent
 ASKS = "Shall I book a table for five people on Friday?"
 ARGUMENTS = ["5", "<b>Ann</b>"]
 LONG_S = 600.0
+KEPT = ("--store", "memory:")
 
 
 @pytest.mark.parametrize(
@@ -29,7 +30,7 @@ def test_the_card_asks_and_its_answer_goes_to_the_server(
     page: Page, serve: Serve, button: str, confirmed: bool, told: str
 ) -> None:
     """HITL-22: the page shows a confirm card and sends the result, by keyboard alone."""
-    page.goto(serve(f"{HERE / 'scripted_app.py'}:make_cashier").address)
+    page.goto(serve(f"{HERE / 'scripted_app.py'}:make_cashier", *KEPT).address)
     write(page, "Pay Ann.")
     card = page.get_by_role("group", name="Consent to pay")
     expect(card.locator("dd")).to_have_text(ARGUMENTS)
@@ -55,7 +56,7 @@ def test_the_card_asks_and_its_answer_goes_to_the_server(
 def test_a_spoken_yes_consents_and_leaves_a_receipt(page: Page, serve: Serve) -> None:
     """With stand-ins for the engine: a sound is a sentence."""
     microphone = Microphone(page)
-    start_talking(page, serve(f"{HERE / 'consent_app.py'}:make_stand_in_waiter").address)
+    start_talking(page, serve(f"{HERE / 'consent_app.py'}:make_stand_in_waiter", *KEPT).address)
     until(page, HEARING)
     microphone.say(sound("Book a table for four on Friday."))
     card = page.get_by_role("group", name="Consent to Book table")

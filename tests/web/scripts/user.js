@@ -1,8 +1,26 @@
 // Takes the place of the user. What is said is put into the frames of the microphone by their position; when, follows
 // from what was played, which is counted by other code than the page's: a capture worklet at the speaker's output.
-(({turns, size, cuts}) => {
-  const user = window.user = {samples: 0, next: 0, cuts: 0, back: 0, heard: [], counts: {}, full: false};
+// `hold`: from so many samples of a response on the loudspeaker stands still, until the server flushes it or the test
+// lets it go on. So nothing depends on how fast the server and the test are.
+(({turns, size, cuts, hold}) => {
+  const user = window.user = {samples: 0, next: 0, cuts: 0, back: 0, heard: [], counts: {}, full: false, hold, isHeld: false};
   let value = 0, left = 0, restSamples = 0, cutAt = cuts[0];
+  let held = null;
+  user.release = () => {
+    if (!held) return;
+    delete held.resume;
+    void held.resume();
+    held = null;
+    user.isHeld = false;
+  };
+  const holdIfDue = (context) => {
+    if (!user.hold || (user.counts[user.hold.of] ?? 0) < user.hold.at) return;
+    user.hold = null;
+    held = context;
+    // The page would let it go on.
+    context.resume = () => Promise.resolve();
+    void context.suspend().then(() => { user.isHeld = true; });
+  };
   const listen = (pcm) => {
     const sound = pcm.filter((sample) => sample !== 0);
     if (sound.length === 0) return;
@@ -39,7 +57,9 @@
     constructor(url, protocol) {
       super(url, protocol);
       this.addEventListener('message', ({data}) => {
-        if (typeof data === 'string' && JSON.parse(data).type === 'server_session_resumed') user.back += 1;
+        const {type} = typeof data === 'string' ? JSON.parse(data) : {};
+        if (type === 'server_session_resumed') user.back += 1;
+        if (type === 'server_audio_flush') user.release();
       });
     }
   };
@@ -52,7 +72,7 @@
             numberOfOutputs: 0, channelCount: 1, channelCountMode: 'explicit',
             processorOptions: {rateHz: context.sampleRate, frameMs: 20},
           });
-          ear.port.onmessage = ({data}) => listen(data.pcm);
+          ear.port.onmessage = ({data}) => { listen(data.pcm); holdIfDue(context); };
           this.connect(ear);
         });
       }
