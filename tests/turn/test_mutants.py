@@ -20,6 +20,9 @@ CHANGES_NOTHING: dict[str, dict[str, str]] = {
         "_is_short_look: SHORT_LOOK_MS.get(n_words, 0) -> SHORT_LOOK_MS.get(n_words, -1)": "no length is below 0",
     },
     "realtime.turn.small_talk": {
+        "rest_of: False -> True (2)": "a laugh leaves no words that could take the floor",
+        "rest_of: words[0] -> words[1]": "the words of a laugh are one",
+        "rest_of: words[0] -> words[-1]": "the words of a laugh are one",
         "_phrase_at: range(_LONGEST_PHRASE, 0, -1) -> range(_LONGEST_PHRASE, -1, -1)": "no phrase is empty",
     },
     "realtime.turn.endpointing": {},
