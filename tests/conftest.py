@@ -53,10 +53,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_configure(config: pytest.Config) -> None:
     config.pluginmanager.register(SkipTable(), "skip-table")
     config.pluginmanager.register(Durations(config.getoption("--record-durations")), "durations")
-    config.addinivalue_line("markers", "long: takes many seconds, so that workers begin with it")
     config.addinivalue_line("markers", "real_speech: by day, too, with the real speech parts (tests/speech.py)")
     config.addinivalue_line("markers", "night: runs in `make nightly`, and where its file is named")
-    config.addinivalue_line("markers", "rotates(share): by day this share of them runs, each night and by name all")
     if NIGHTLY and config.getoption("hypothesis_seed") is None:
         config.option.hypothesis_seed = SEED
 
@@ -75,7 +73,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     """Leave out what runs at night, unless it is night or a file is named."""
     if NIGHTLY or any(".py" in word for word in config.args):
         return
-    of_the_night = [item for item in items if item.get_closest_marker("night") or item.get_closest_marker("rotates")]
+    of_the_night = [item for item in items if item.get_closest_marker("night")]
     items[:] = [item for item in items if item not in {*of_the_night}]
     config.hook.pytest_deselected(items=of_the_night)
 

@@ -163,7 +163,6 @@ def check_reference(project: Path, *names: str) -> None:
     assert (code, f"\n{printed} passed" in said) == (0, True), said
 
 
-@pytest.mark.long
 def test_the_first_test_of_the_reference_passes(project: Path) -> None:
     check_reference(project, REFERENCE[0])
 

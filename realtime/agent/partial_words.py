@@ -1,4 +1,4 @@
-"""Recognise a voice while it lasts, with the recogniser of the embedded model."""
+"""Recognise a voice while it lasts, with the embedded recogniser."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def no_words(pcm: bytes, rate_hz: int, then: Callable[[str | None], None]) -> No
 def recognise_words(
     pcm: bytes, rate_hz: int, then: Callable[[str | None], None], *, engine: SpeechEngine | None = None
 ) -> None:
-    """Recognise pcm16 with the engine, by default that of the running event loop.
+    """Recognise pcm16 with the engine; by default, that of the event loop.
 
     `then` gets the words, or None where no recogniser is loaded or it has too much to do.
     """

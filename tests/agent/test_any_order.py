@@ -227,7 +227,6 @@ def ended(at_ms: int) -> TurnEnded:
     return TurnEnded(start_ms=at_ms, end_ms=at_ms + 300, pcm=b"")
 
 
-@pytest.mark.long
 @settings(max_examples=volume(40, 400), deadline=None)
 @given(
     steps=st.lists(st.sampled_from(STEPS), max_size=25),

@@ -135,7 +135,6 @@ def test_a_busy_background_narrows_the_margin() -> None:
     assert not is_near(FAR_DB)
 
 
-@pytest.mark.long
 def test_clean_labelled_turns_begin_and_end_as_without_a_margin(monkeypatch: pytest.MonkeyPatch) -> None:
     turns = turns_of_fixtures()
     probabilities = []

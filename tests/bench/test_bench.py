@@ -64,7 +64,6 @@ async def test_calls_talk_and_nothing_is_lost(subject: Subject) -> None:
     assert (window.lost, window.reordered, window.crossed, window.up_out_of_order, window.errors) == (0, 0, 0, 0, ())
 
 
-@pytest.mark.long
 @pytest.mark.night
 @pytest.mark.usefixtures("measured_once")
 async def test_a_round_gives_a_table_with_the_ratio_to_its_floor() -> None:

@@ -71,7 +71,6 @@ def test_an_answer_is_heard_through_the_whole_product(kind: AnswerKind, words: P
         assert played.is_right, played.outcome
 
 
-@pytest.mark.long
 @pytest.mark.night
 def test_nobody_consents_by_accident(words: Path) -> None:
     for case in generated_cases(volume(5, 50)):

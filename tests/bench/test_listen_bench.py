@@ -135,7 +135,6 @@ def test_a_call_is_the_same_with_kept_words(tmp_path: Path) -> None:
     assert len(fresh.outcomes) == 2
 
 
-@pytest.mark.long
 @pytest.mark.night
 @pytest.mark.parametrize("provider", get_args(ProviderName))
 def test_a_provider_is_heard_through_its_own_protocol(provider: ProviderName, tmp_path: Path) -> None:
@@ -158,7 +157,6 @@ def test_gemini_stops_by_itself_with_its_own_detector(tmp_path: Path) -> None:
     assert Score((heard.scene,)).tau_voice_fine.yield_rate.value == 1.0
 
 
-@pytest.mark.long
 @pytest.mark.night
 async def test_stimuli_give_a_table_and_no_goal_is_surely_missed(tmp_path: Path) -> None:
     """Twelve stimuli in two arms by day, a hundred in all arms each night."""
@@ -176,7 +174,6 @@ async def test_stimuli_give_a_table_and_no_goal_is_surely_missed(tmp_path: Path)
     assert {name: section.data[name]["surely_missed"] for name in judged} == {name: [] for name in judged}
 
 
-@pytest.mark.long
 @pytest.mark.night
 async def test_processes_change_no_number(tmp_path: Path) -> None:
     number, words = volume(4, 12), tmp_path / "words"

@@ -24,7 +24,6 @@ def test_speed_is_of_the_run_in_the_middle() -> None:
     assert Replays("call", 60_000, 0.2, frozenset()).speed == 300
 
 
-@pytest.mark.long
 @pytest.mark.night
 async def test_all_numbers_of_the_issue_are_checked() -> None:
     section = await measure_testkit(runs=1, sweep_every_ms=5_000)

@@ -60,7 +60,6 @@ def test_what_has_no_canonical_form_is_refused() -> None:
         canonical_json(endless)
 
 
-@pytest.mark.long
 @given(VALUES)
 def test_what_is_written_reads_back_as_the_same(value: Any) -> None:
     written = canonical_json(value)

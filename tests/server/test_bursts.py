@@ -92,7 +92,6 @@ async def test_a_burst_waits_in_the_socket_for_an_application_that_is_slow() -> 
         assert [await client.connection.recv() for _ in range(BURST)] == [str(number) for number in range(BURST)]
 
 
-@pytest.mark.long
 async def test_what_stands_behind_the_messages_that_wait_does_not_overtake_the_last_of_them() -> None:
     ticking()
     application = Application(direct=True)

@@ -146,7 +146,6 @@ async def test_the_settings_of_the_new_setup_hold_but_for_the_model(tls: TlsFile
     assert model.connections[0].settings.instructions == "Be brief."
 
 
-@pytest.mark.long
 async def test_what_was_being_said_is_cut_where_the_client_left_and_not_said_again(tls: TlsFiles) -> None:
     def react(message: base.ModelInput) -> list[Step]:
         if not isinstance(message, base.ResponseCreate):

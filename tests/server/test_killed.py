@@ -127,7 +127,6 @@ async def test_a_call_survives_the_kill_of_its_server(tmp_path: Path) -> None:
 
 
 @pytest.mark.night
-@pytest.mark.long
 async def test_killing_the_server_again_and_again_loses_no_word(tmp_path: Path) -> None:
     """Killed at any moment, the server lets everybody back in at once, and has each sentence of theirs once.
 

@@ -33,7 +33,6 @@ def test_both_libraries_are_capped() -> None:
 
 
 @pytest.mark.night
-@pytest.mark.long
 @pytest.mark.parametrize("highest", [False, True], ids=["lowest", "highest"])
 def test_sockets_work_with_these_versions(highest: bool, tmp_path: Path) -> None:
     pip = [sys.executable, "-m", "pip", "--disable-pip-version-check", "--no-input", "install", "-qq", "--no-deps"]

@@ -173,7 +173,6 @@ def test_a_call_has_its_own_loop_where_others_share_one(suite: pytest.Pytester) 
     suite.runpytest().assert_outcomes(passed=4)
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("order", [["test_first", "test_second"], ["test_second", "test_first"]])
 @pytest.mark.parametrize("workers", [[], pytest.param(["-n", "2"], marks=pytest.mark.night)])
 def test_calls_are_the_same_in_any_order_and_on_several_workers(

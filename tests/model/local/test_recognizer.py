@@ -152,7 +152,6 @@ def error_rate(folder: Path, recognizer: Recognizer) -> tuple[float, int]:
     return jiwer.wer(said, heard), sum(len(text.split()) for text in said)
 
 
-@pytest.mark.long
 @pytest.mark.parametrize(("folder", "at_least", "at_most"), [("recordings_dir", 200, 0.03), ("fixtures_dir", 50, 0.05)])
 def test_few_words_of_real_speech_and_of_our_own_are_wrong(
     request: pytest.FixtureRequest, recognizer: Recognizer, folder: str, at_least: int, at_most: float

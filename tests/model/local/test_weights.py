@@ -109,7 +109,6 @@ sys.exit(", ".join(heavy & set(sys.modules)) or 0)
     run(code, tmp_path)
 
 
-@pytest.mark.long
 def test_everything_loads_and_runs_without_opening_a_socket(tmp_path: Path) -> None:
     code = """
 import os, socket

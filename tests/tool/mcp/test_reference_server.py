@@ -17,7 +17,7 @@ from realtime.tool.context import Sampling
 from tests.tool.mcp.calls import answering, spoken_call
 from tests.tool.mcp.judges import EVERYTHING, NODE, everything_over_http, needs_judges
 
-pytestmark = [needs_judges, pytest.mark.long]
+pytestmark = needs_judges
 
 HELLO = "data:text/plain;base64,aGVsbG8="
 CALLS: dict[str, tuple[dict[str, Any], str]] = {
