@@ -61,21 +61,30 @@ class Case:
     options: Mapping[str, Any] = field(default_factory=dict)
 
 
-def case(*steps: Step, **outcome: Any) -> Case:
-    """Steps are grouped by lines."""
-    return Case(steps=steps, **outcome)
+class after:
+    """What was done. A method says how it ended; what else there is to say of that are fields of a `Case`."""
 
+    def __init__(self, *steps: Step) -> None:
+        self.steps = steps
 
-def agreed(*steps: Step, by: str = "voice", **outcome: Any) -> Case:
-    """In the end the table is booked, by a yes."""
-    return case(
-        *steps, **{"booked": [FOUR], "receipts": [{"answer": "yes", "answered_by": by, "done": "success"}]} | outcome
-    )
+    def ends(self, **end: Any) -> Case:
+        return Case(steps=self.steps, **end)
 
+    def left_open(self, **end: Any) -> Case:
+        """Nothing is booked, and nobody has answered."""
+        return self.ends(**end)
 
-def withdrawn(*steps: Step, **outcome: Any) -> Case:
-    """In the end nobody is asked any more, and nothing is booked."""
-    return case(*steps, receipts=[{"answered_by": "interrupted", "done": "interrupted"}], **outcome)
+    def agreed(self, by: str = "voice", **end: Any) -> Case:
+        """The table is booked, by a yes."""
+        yes = {"answer": "yes", "answered_by": by, "done": "success"}
+        return self.ends(**{"booked": [FOUR], "receipts": [yes]} | end)
+
+    def withdrawn(self, **end: Any) -> Case:
+        """Nobody is asked any more, and nothing is booked."""
+        return self.ends(receipts=[{"answered_by": "interrupted", "done": "interrupted"}], **end)
+
+    def refused(self, by: str = "voice", **end: Any) -> Case:
+        return self.ends(receipts=[{"answer": "no", "answered_by": by, "done": "denied"}], **end)
 
 
 @asynccontextmanager
@@ -208,6 +217,28 @@ def is_so(claim: Callable[[Scene], bool]) -> Step:
     return step
 
 
+def agrees_after(seconds: float) -> Step:
+    async def step(scene: Scene) -> None:
+        await says("Yes.", seconds)(scene)
+        await scene.told.until_receipt()
+
+    return step
+
+
+def begins(words: str, ms: int = 900, who: str = "Anna") -> Step:
+    return do(lambda scene: scene.people[who].begins(words, ms))
+
+
+def stops_the_reply(who: str = "Anna") -> Step:
+    return do(lambda scene: scene.people[who].receive(c.ClientResponseCancelEvent()))
+
+
+def away(is_away: bool) -> Step:
+    """Anna's line is lost, or back."""
+    return do(lambda scene: scene.anna.session.participant.set_away(is_away))
+
+
+agrees = agrees_after(0.0)
 asking, heard, heard_again = state("asking"), state("heard"), state("heard", 2)
 not_booked = is_so(lambda scene: not scene.table.booked)
 loses_the_line = do(lambda scene: scene.anna.session.detach(scene.anna.listener))

@@ -21,8 +21,7 @@ from tests.agent.consent_cases import (
     Case,
     Place,
     Scene,
-    agreed,
-    case,
+    after,
     differences,
     do,
     heard,
@@ -68,55 +67,45 @@ def user_said(scene: Scene) -> list[str]:
 CASES: dict[str, tuple[Place, Case]] = {
     "a tool of the agent behind the voice asks aloud and the agent goes on": (
         behind_the_voice,
-        agreed(
+        after(
             *(orders, heard, not_booked, says("Yes.", 0.5), said("It is booked.")),
             is_so(lambda scene: user_said(scene) == [BOOK, "Yes."]),
-            said=[QUESTION, "It is booked."],
-            options={"answers": ["It is booked."]},
-        ),
+        ).agreed(said=[QUESTION, "It is booked."], options={"answers": ["It is booked."]}),
     ),
     "it answers something else beside its call": (
         behind_the_voice,
-        agreed(
-            *(orders, heard, says(HOW_MUCH, 0.5), heard_again, says("Yes.", 0.5), said("It is booked.")),
+        after(orders, heard, says(HOW_MUCH, 0.5), heard_again, says("Yes.", 0.5), said("It is booked.")).agreed(
             said=[QUESTION, "Forty euros.", QUESTION, "It is booked."],
             options={"answers": ["Forty euros.", "It is booked."]},
         ),
     ),
     "it learns of a refusal": (
         behind_the_voice,
-        case(
-            *(orders, heard, says("No.", 0.5), said("Then not.")),
-            receipts=[{"answer": "no", "done": "denied"}],
-            said=[QUESTION, "Then not."],
-            options={"answers": ["Then not."]},
+        after(orders, heard, says("No.", 0.5), said("Then not.")).refused(
+            said=[QUESTION, "Then not."], options={"answers": ["Then not."]}
         ),
     ),
     "a tool of a delegate asks aloud within its call": (
         by_a_delegate,
-        agreed(
+        after(
             *(orders, heard, says("Yes, but only three.", 0.5), heard_again, says("Yes.", 0.5)),
             said("Result: Booked by the office.."),
-            booked=[THREE],
-            said=[QUESTION, ONLY_THREE, "Result: Booked by the office.."],
-        ),
+        ).agreed(booked=[THREE], said=[QUESTION, ONLY_THREE, "Result: Booked by the office.."]),
     ),
     "always accepts the first suggested rule": (
         in_call,
-        agreed(
+        after(
             *(orders, heard, says("Yes, always.", 0.5), receipt(), pause(3)),
             *(is_so(lambda scene: accepted(scene) == [("book_table", "allow")]), orders),
             until(lambda scene: len(scene.table.booked) == 2),
-            booked=[FOUR, FOUR],
-        ),
+        ).agreed(booked=[FOUR, FOUR]),
     ),
     "a rule that denies the changed call wins": (
         in_call,
-        case(
+        after(
             *(do(lambda scene: scene.table.tools.permissions.add_rule(NOT_THREE)), orders, heard),
             *(says("Yes, but only three.", 0.5), receipt()),
-            receipts=[{"answer": "change", "answered_by": "rule", "done": "denied"}],
-        ),
+        ).ends(receipts=[{"answer": "change", "answered_by": "rule", "done": "denied"}]),
     ),
 }
 NOT_THREE = PermissionRule(tool_name="book_table", rule_content="people=3", behavior="deny")
@@ -127,9 +116,9 @@ def accepted(scene: Scene) -> list[tuple[str, str]]:
     return [(rule["tool_name"], rule["behavior"]) for rule in updated["added"]]
 
 
-@pytest.mark.parametrize(("place", "case"), CASES.values(), ids=CASES)
-async def test_whose_tool_asks(place: Place, case: Case) -> None:
-    assert await differences(case, place) == {}
+@pytest.mark.parametrize(("place", "scenario"), CASES.values(), ids=CASES)
+async def test_whose_tool_asks(place: Place, scenario: Case) -> None:
+    assert await differences(scenario, place) == {}
 
 
 @pytest.mark.parametrize(

@@ -24,10 +24,11 @@ from tests.agent.consent_cases import (
     THREE,
     Case,
     Step,
-    agreed,
+    after,
+    agrees_after,
     asking,
+    begins,
     card,
-    case,
     differences,
     do,
     heard,
@@ -45,7 +46,6 @@ from tests.agent.consent_cases import (
     state,
     types,
     until,
-    withdrawn,
 )
 from tests.agent.fakes import Call, call
 from tests.agent.test_confirmation import PAY, Till, answer
@@ -69,20 +69,14 @@ ordered_in_writing = (
 
 def leaves_the_card_open(*answer: Step) -> Case:
     """A yes that does not consent; the card does, and the model is not asked in between."""
-    return agreed(
+    return after(
         *(orders, asking, pause(2), *answer, ignored(), pause(3), still_open, card(), said(DONE), pause(1)),
         is_so(lambda scene: len(scene.told.of(s.AgentResponseDoneEvent)) == 2),
-        by="card",
-        said=[DONE],
-        ignored=["card_only"],
-        tool=BY_CARD,
-        options={"listener": SHOWN},
-    )
+    ).agreed(by="card", said=[DONE], ignored=["card_only"], tool=BY_CARD, options={"listener": SHOWN})
 
 
 def refuses(answer: Step, by: str, words: str) -> Case:
-    return case(
-        *(orders, asking, answer, receipt(), until(lambda scene: scene.told.said)),
+    return after(orders, asking, answer, receipt(), until(lambda scene: scene.told.said)).ends(
         receipts=[{"answered_by": by, "answer": "no", "words": words, "done": "denied"}],
         said=[f"Result: the user refused: {words}."],
         tool=BY_CARD,
@@ -91,12 +85,11 @@ def refuses(answer: Step, by: str, words: str) -> Case:
 
 def refused_as_an_error(told: str) -> Case:
     """The yes of a card while the voice asks."""
-    return agreed(
+    return after(
         *(orders, until(lambda scene: told in [one["state"] for one in scene.told.custom("consent_question")])),
         *(card(), is_so(lambda scene: scene.anna.errors() == ["asked_by_voice"]), heard, not_booked),
-        *(says("Yes.", 0.5), receipt()),
-        tool=BY_VOICE,
-    )
+        agrees_after(0.5),
+    ).agreed(tool=BY_VOICE)
 
 
 STATES = ("waiting", "asking", "heard")
@@ -110,80 +103,62 @@ CASES = {
         f"typed, {words} refuses": refuses(types(words), "text", words)
         for words in ("No.", "nein danke", "no gracias", "不要")
     },
-    "anything else that is said withdraws the call and is answered": withdrawn(
-        *(orders, asking, says(WEATHER), receipt(), until(lambda scene: scene.told.said), pause(3)),
-        said=["Result: interrupted by the user."],
-        tool=BY_CARD,
-    ),
-    "a yes that is said while the card is used is a turn of its own": agreed(
-        *(orders, asking, do(lambda scene: scene.anna.begins("Yes.")), pause(0.5), card()),
-        *(until(lambda scene: scene.told.said), pause(5)),
-        by="card",
-        tool=BY_CARD,
-    ),
-    "in push-to-talk the answer is what was sent": withdrawn(
-        *(sends(BOOK), asking, sends("Yes."), ignored(), pause(2), still_open, sends(WEATHER), receipt()),
-        ignored=["card_only"],
-        tool=BY_CARD,
-        options=PUSH_TO_TALK,
-    ),
+    "anything else that is said withdraws the call and is answered": after(
+        orders, asking, says(WEATHER), receipt(), until(lambda scene: scene.told.said), pause(3)
+    ).withdrawn(said=["Result: interrupted by the user."], tool=BY_CARD),
+    "a yes that is said while the card is used is a turn of its own": after(
+        *(orders, asking, begins("Yes."), pause(0.5), card()), *(until(lambda scene: scene.told.said), pause(5))
+    ).agreed(by="card", tool=BY_CARD),
+    "in push-to-talk the answer is what was sent": after(
+        sends(BOOK), asking, sends("Yes."), ignored(), pause(2), still_open, sends(WEATHER), receipt()
+    ).withdrawn(ignored=["card_only"], tool=BY_CARD, options=PUSH_TO_TALK),
     **{
-        f"a typed yes consents where {asks} would have asked": case(
-            *(*ordered_in_writing, types("Yes, please."), said(DONE)),
-            booked=[FOUR],
+        f"a typed yes consents where {asks} would have asked": after(
+            *ordered_in_writing, types("Yes, please."), said(DONE)
+        ).ends(
             receipts=[{"answered_by": "text", "answer": "yes", "words": "Yes, please."}],
+            booked=[FOUR],
             said=[DONE],
             tool={"consent": consent},
             options=TYPED,
         )
         for asks, consent in (("a voice", "voice"), ("a voice or a card", "either"))
     },
-    "a typed change is shown and asked again, and a yes is none before anybody can have read it": agreed(
+    "a typed change is shown and asked again, and a yes is none before anybody can have read it": after(
         *(*ordered_in_writing, types("Yes, but only three."), state("changed")),
         is_so(lambda scene: scene.told.custom("consent_question")[-1]["question"] == ONLY_THREE),
-        is_so(lambda scene: '"people": 3' in scene.told.custom("consent_question")[-1]["input"]),
-        *(types("Yes."), ignored(), not_booked, pause(1.5), types("Yes."), receipt()),
-        by="text",
-        booked=[THREE],
-        ignored=["too_soon"],
-        options=TYPED,
-    ),
-    "a typed yes right with the card is to something else": case(
-        *(types(BOOK), asking, types("Yes."), pause(1), still_open), ignored=["too_soon"], options=TYPED
-    ),
-    "a client that shows no questions, as a page of AgentScope 1.x, consents to none": case(
-        *(*ordered_in_writing, types("Yes."), pause(1), still_open),
-        ignored=["card_only"],
-        options={"microphone": False},
-    ),
-    "a yes that was typed while the line was lost is to no card, as its user cannot have seen it": agreed(
+        *(is_so(lambda scene: '"people": 3' in scene.told.custom("consent_question")[-1]["input"]), types("Yes.")),
+        *(ignored(), not_booked, pause(1.5), types("Yes."), receipt()),
+    ).agreed(by="text", booked=[THREE], ignored=["too_soon"], options=TYPED),
+    "a typed yes right with the card is to something else": after(
+        types(BOOK), asking, types("Yes."), pause(1), still_open
+    ).left_open(ignored=["too_soon"], options=TYPED),
+    "a client that shows no questions, as a page of AgentScope 1.x, consents to none": after(
+        *ordered_in_writing, types("Yes."), pause(1), still_open
+    ).left_open(ignored=["card_only"], options={"microphone": False}),
+    "a yes that was typed while the line was lost is to no card, as its user cannot have seen it": after(
         *(types(BOOK), loses_the_line, asking, pause(5), do(lambda scene: scene.anna.come_back(**SHOWN))),
         *(types("Yes."), pause(1), still_open, types("Yes."), receipt()),
+    ).agreed(
         by="text",
         ignored=["too_soon"],
         options={**TYPED, "grace_s": 30, "listener": {**SHOWN, "resumes_with": NativeDialect()}},
     ),
     **{f"the yes of a card is an error where a voice asks: {told}": refused_as_an_error(told) for told in STATES},
-    "the no of a card refuses where a voice asks": case(
-        *(orders, heard, card(False), receipt()),
-        receipts=[{"answered_by": "card", "answer": "no"}],
-        errors=[],
-        tool=BY_VOICE,
+    "the no of a card refuses where a voice asks": after(orders, heard, card(False), receipt()).refused(
+        by="card", errors=[], tool=BY_VOICE
     ),
-    "where the voice cannot ask the card consents": agreed(
+    "where the voice cannot ask the card consents": after(
         *(orders, asking),
-        is_so(lambda scene: [one["by"] for one in scene.told.custom("consent_question")] == ["card"]),
-        *(card(), receipt()),
-        by="card",
-        tool=BY_VOICE,
-        options={"config": SessionConfig(output_modalities=("text",))},
-    ),
+        *(is_so(lambda scene: [one["by"] for one in scene.told.custom("consent_question")] == ["card"]), card()),
+        receipt(),
+    ).agreed(by="card", tool=BY_VOICE, options={"config": SessionConfig(output_modalities=("text",))}),
 }
 
 
-@pytest.mark.parametrize("case", CASES.values(), ids=CASES)
-async def test_in_a_call(case: Case) -> None:
-    assert await differences(case, in_call) == {}
+@pytest.mark.parametrize("scenario", CASES.values(), ids=CASES)
+async def test_in_a_call(scenario: Case) -> None:
+    assert await differences(scenario, in_call) == {}
 
 
 async def test_how_it_is_asked_is_told_with_the_call_before_it_is_spoken() -> None:
