@@ -4,6 +4,8 @@
  */
 import { defineConfig } from "vitest/config";
 
+/** No test waits so long, unless it hangs. */
+const HANG_MS = 120_000;
 const SERVER = "http://127.0.0.1:8000";
 
 // Paths are relative to the root, except those of the tests.
@@ -46,5 +48,12 @@ export default defineConfig({
     fs: { allow: ["../.."] },
     proxy: { "/ws": { target: SERVER, ws: true }, "/rooms": { target: SERVER, ws: true }, "/api": SERVER },
   },
-  test: { dir: "packages", include: ["**/test/**/*.test.ts"], environment: "node", isolate: false },
+  test: {
+    dir: "packages",
+    include: ["**/test/**/*.test.ts"],
+    environment: "node",
+    isolate: false,
+    testTimeout: HANG_MS,
+    hookTimeout: HANG_MS,
+  },
 });
