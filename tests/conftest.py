@@ -70,10 +70,11 @@ def pytest_asyncio_loop_factories() -> Mapping[str, Callable[[], asyncio.Abstrac
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave out what runs at night, unless it is night or a file is named."""
-    if NIGHTLY or any(".py" in word for word in config.args):
+    """Leave out what runs at night, unless it is night or its file is named."""
+    if NIGHTLY:
         return
-    of_the_night = [item for item in items if item.get_closest_marker("night")]
+    named = {Path(word.partition("::")[0]).name for word in config.args}
+    of_the_night = [item for item in items if item.get_closest_marker("night") and item.path.name not in named]
     items[:] = [item for item in items if item not in {*of_the_night}]
     config.hook.pytest_deselected(items=of_the_night)
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import AbstractAsyncContextManager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -36,7 +35,6 @@ pytestmark = pytest.mark.virtual_time
 
 BOOKED = "I've reserved your table for six."
 DENIED = "I have not booked the table yet."
-ORDER = "A table for six, please."
 
 
 class Booking:
@@ -107,7 +105,7 @@ def transcript(one: Spoken) -> list[str]:
     return [item.text for item in one.session.conversation.items() if item.role == "assistant"]
 
 
-async def turn(one: Spoken, text: str = ORDER, responses: int = 1) -> None:
+async def turn(one: Spoken, text: str = "A table for six, please.", responses: int = 1) -> None:
     """The user types; returns when so many responses are over and all is said."""
     done = len(one.of(s.AgentResponseDoneEvent))
     one.type(text)
@@ -125,115 +123,80 @@ async def test_a_claim_without_a_deed_is_never_spoken_and_the_model_corrects_its
         assert one.said() == ["Of course.", "I need your name first."]
         assert transcript(one) == ["Of course.", "I need your name first."]
         (event,) = withheld(one.log)
-    assert (event["sentence"], event["tools"]) == (BOOKED, ["book_table"])
-    assert (event["heard"], event["correction"]) == (False, "")
+    assert event["sentence"] == BOOKED
+    assert event["tools"] == ["book_table"]
+    assert event["heard"] is False
+    assert event["correction"] == ""
     assert event["item_id"] == one.of(s.AgentResponseAudioTranscriptDeltaEvent)[0].item_id
     assert BOOKED in model.hints[0]
     assert not any("reserved" in str(event.model_dump()) for event in one.log if event.type != "server_custom")
 
 
-@dataclass
-class Talked:
-    """What came of what the user typed."""
-
-    said: list[str]
-    withheld: list[dict[str, Any]]
-    booked: list[int]
-    hints: list[str]
-    """What the model was told of its claims."""
-    prompts: int
-
-    @property
-    def sentences(self) -> list[str]:
-        """The claims that were withheld."""
-        return [event["sentence"] for event in self.withheld]
-
-
-async def talked(
-    *answers: Sequence[Reply],
-    typed: Sequence[str] = (ORDER,),
-    responses: int = 1,
-    claims: str = "checked",
-    **tools: Any,
-) -> Talked:
-    """The model answers so to what the user types, each time with so many responses."""
-    model, booking = Scripted(*answers), Booking(**tools)
-    async with talk(model, toolkit=booking.toolkit, claims=claims) as one:
-        for text in typed:
-            await turn(one, text, responses)
-        return Talked(one.said(), withheld(one.log), booking.booked, model.hints, len(model.prompts))
-
-
 async def test_it_is_spoken_where_the_log_has_the_deed() -> None:
-    one = await talked([books()], words(BOOKED), responses=2)
-    assert (one.said, one.withheld, one.booked) == ([BOOKED], [], [6])
+    model, booking = Scripted([books()], words(BOOKED)), Booking()
+    async with talk(model, toolkit=booking.toolkit, claims="checked") as one:
+        await turn(one, responses=2)
+        assert one.said() == [BOOKED]
+        assert withheld(one.log) == []
+    assert booking.booked == [6]
 
 
 async def test_a_call_with_other_details_backs_no_claim_and_the_model_is_told_so() -> None:
     wrong, right = "Your table for eight people is booked.", "Your table for four is booked."
-    one = await talked([books(4)], words(wrong), words(right), responses=2)
-    assert (one.said, one.sentences) == ([right], [wrong])
-    assert "no successful call of book_table in this conversation did exactly that" in one.hints[0]
+    model = Scripted([books(4)], words(wrong), words(right))
+    async with talk(model, toolkit=Booking().toolkit, claims="checked") as one:
+        await turn(one, responses=2)
+        assert one.said() == [right]
+        assert [event["sentence"] for event in withheld(one.log)] == [wrong]
+    assert "no successful call of book_table in this conversation did exactly that" in model.hints[0]
 
 
 async def test_a_model_that_insists_on_other_details_is_given_words_that_deny_only_them() -> None:
-    one = await talked([books(4)], words("I booked a second table."), responses=2)
-    assert one.said == ["Not exactly that was done."]
+    model = Scripted([books(4)], words("I booked a second table."))
+    async with talk(model, toolkit=Booking().toolkit, claims="checked") as one:
+        await turn(one, responses=2)
+        assert one.said() == ["Not exactly that was done."]
 
 
 async def test_nothing_is_checked_unless_it_is_asked_for() -> None:
-    one = await talked(words(BOOKED), claims="off")
-    assert (one.said, one.withheld) == ([BOOKED], [])
+    async with talk(Scripted(words(BOOKED)), toolkit=Booking().toolkit) as one:
+        await turn(one)
+        assert one.said() == [BOOKED]
 
 
 async def test_a_claim_before_its_call_is_dropped_and_the_call_made() -> None:
-    one = await talked([*words(f"One moment. {BOOKED}"), books()], words(BOOKED), responses=2)
-    assert (one.said, one.sentences, one.hints, one.booked) == (["One moment.", BOOKED], [BOOKED], [], [6])
+    model = Scripted([*words(f"One moment. {BOOKED}"), books()], words(BOOKED))
+    booking = Booking()
+    async with talk(model, toolkit=booking.toolkit, claims="checked") as one:
+        await turn(one, responses=2)
+        assert one.said() == ["One moment.", BOOKED]
+        assert len(withheld(one.log)) == 1
+    assert model.hints == []
+    assert booking.booked == [6]
 
 
 async def test_a_claim_behind_its_call_waits_for_the_result() -> None:
-    one = await talked([books(), *words(BOOKED)], words(BOOKED), responses=2, takes_s=0.5)
-    assert (one.said, one.prompts, one.booked) == ([BOOKED], 2, [6])
+    model, booking = Scripted([books(), *words(BOOKED)], words(BOOKED)), Booking(takes_s=0.5)
+    async with talk(model, toolkit=booking.toolkit, claims="checked") as one:
+        await turn(one, responses=2)
+        assert one.said() == [BOOKED]
+        assert len(model.prompts) == 2
+    assert booking.booked == [6]
 
 
 async def test_a_call_that_failed_backs_nothing() -> None:
-    sorry = "That did not work, I am sorry."
-    one = await talked([books()], words(BOOKED), words(sorry), responses=2, fails="no table")
-    assert (one.said, [event["tools"] for event in one.withheld]) == ([sorry], [["book_table"]])
-
-
-async def test_the_correction_is_asked_for_once_then_fixed_words_are_said_then_nothing() -> None:
-    """A model that insists is not asked in a loop."""
-    one = await talked(words(BOOKED), typed=[ORDER, "Really?"])
-    assert (one.said, one.prompts) == ([DENIED, DENIED], 4)
-    assert [event["correction"] for event in one.withheld] == ["", DENIED, "", DENIED]
-
-
-async def test_the_model_may_call_instead_of_correcting_itself() -> None:
-    one = await talked(words(BOOKED), [books()], words("Now it is booked."), responses=2)
-    assert (one.said, one.booked) == (["Now it is booked."], [6])
-
-
-async def test_an_announced_deed_needs_its_call() -> None:
-    """Models say so before they call: it is spoken at once, and corrected where no call follows."""
-    announced = "I'm booking that for you now."
-    one = await talked([*words(announced), books()], words(BOOKED), responses=2)
-    assert (one.said, one.withheld) == ([announced, BOOKED], [])
-    one = await talked(words(announced), words("I still need a name."))
-    assert (one.said, [event["heard"] for event in one.withheld]) == ([announced, "I still need a name."], [True])
-
-
-async def test_all_done_claims_what_was_spoken_of() -> None:
-    typed = ["Please book me a table.", "Write me a poem about rain."]
-    one = await talked(words("All done!"), words("Your name, please?"), words("All done!"), typed=typed)
-    assert one.said == ["Your name, please?", "All done!"]
+    model = Scripted([books()], words(BOOKED), words("That did not work, I am sorry."))
+    async with talk(model, toolkit=Booking(fails="no table").toolkit, claims="checked") as one:
+        await turn(one, responses=2)
+        assert one.said() == ["That did not work, I am sorry."]
+        assert [event["tools"] for event in withheld(one.log)] == [["book_table"]]
 
 
 async def test_a_refused_call_backs_nothing() -> None:
     model = Scripted([books()], words(BOOKED), words("As you wish, it is not booked."))
     booking = Booking(confirm=True)
     async with talk(model, toolkit=booking.toolkit, claims="checked") as one:
-        one.type(ORDER)
+        one.type("A table for six, please.")
         asked = await one.until(s.AgentResponseToolUseDoneEvent)
         call_id, name = asked.tool_use.id, asked.tool_use.name
         one.receive(c.ClientToolResultEvent(id=call_id, name=name, output="", confirmed=False))
@@ -243,13 +206,58 @@ async def test_a_refused_call_backs_nothing() -> None:
     assert booking.booked == []
 
 
+async def test_the_correction_is_asked_for_once_then_fixed_words_are_said_then_nothing() -> None:
+    """A model that insists is not asked in a loop."""
+    model = Scripted(words(BOOKED))
+    async with talk(model, toolkit=Booking().toolkit, claims="checked") as one:
+        await turn(one)
+        assert one.said() == [DENIED]
+        assert [event["correction"] for event in withheld(one.log)] == ["", DENIED]
+        assert len(model.prompts) == 2
+        await turn(one, "Really?")
+        assert one.said() == [DENIED, DENIED]
+        assert len(model.prompts) == 4
+
+
+async def test_the_model_may_call_instead_of_correcting_itself() -> None:
+    model, booking = Scripted(words(BOOKED), [books()], words("Now it is booked.")), Booking()
+    async with talk(model, toolkit=booking.toolkit, claims="checked") as one:
+        await turn(one, responses=2)
+        assert one.said() == ["Now it is booked."]
+    assert booking.booked == [6]
+
+
 async def test_the_hint_stays_out_of_the_history() -> None:
     model = Scripted(words(BOOKED), words("Your name, please?"), words("Thank you."))
     async with talk(model, toolkit=Booking().toolkit, claims="checked") as one:
         await turn(one)
         await turn(one, "Ann.")
     told = [item.text for item in model.prompts[-1].history]
-    assert told == [ORDER, "Your name, please?", "Ann."]
+    assert told == ["A table for six, please.", "Your name, please?", "Ann."]
+
+
+async def test_an_announced_deed_needs_its_call() -> None:
+    """Models say so before they call: it is spoken at once, and corrected where no call follows."""
+    announced = "I'm booking that for you now."
+    model = Scripted([*words(announced), books()], words(BOOKED), words(announced), words("I still need a name."))
+    booking = Booking()
+    async with talk(model, toolkit=booking.toolkit, claims="checked") as one:
+        await turn(one, responses=2)
+        assert one.said() == [announced, BOOKED]
+        assert withheld(one.log) == []
+    other = Scripted(words(announced), words("I still need a name."))
+    async with talk(other, toolkit=Booking().toolkit, claims="checked") as one:
+        await turn(one)
+        assert one.said() == [announced, "I still need a name."]
+        assert [event["heard"] for event in withheld(one.log)] == [True]
+
+
+async def test_all_done_claims_what_was_spoken_of() -> None:
+    model = Scripted(words("All done!"), words("Your name, please?"), words("All done!"))
+    async with talk(model, toolkit=Booking().toolkit, claims="checked") as one:
+        await turn(one, "Please book me a table.")
+        await turn(one, "Write me a poem about rain.")
+        assert one.said() == ["Your name, please?", "All done!"]
 
 
 async def test_a_tool_in_the_background_backs_that_it_is_on_its_way_and_then_that_it_is_done() -> None:
@@ -331,11 +339,6 @@ def plays(made: Call, item_id: str, played_ms: int) -> None:
     made.receive(c.ClientPlaybackAckEvent(item_id=item_id, played_ms=played_ms))
 
 
-def transcribed(made: Call) -> list[str]:
-    """What the agent said, as it was heard."""
-    return [text for who, text in made.transcript() if who == "assistant"]
-
-
 def flushed(made: Call) -> list[str | None]:
     return [event.reason for event in made.of(s.ServerAudioFlushEvent)]
 
@@ -354,14 +357,10 @@ def checked(**options: Any) -> Any:
     )
 
 
-def order(made: Call) -> None:
-    made.receive(c.ClientTextAppendEvent(text=ORDER))
-
-
 def begin_reply(made: Call) -> tuple[FakeConnection, str, str]:
     """A response of 6 s begins: an innocent sentence of 3 s, then a claim."""
     link = made.link
-    order(made)
+    made.receive(c.ClientTextAppendEvent(text="A table for six, please."))
     response_id = link.begin()
     item_id = link.speak(response_id, 3_000, FIRST)
     link.speak(response_id, 3_000, f"{BOOKED} ")
@@ -394,25 +393,25 @@ async def test_the_reply_is_cut_before_the_claim_and_the_model_asked_for_another
         assert event["item_id"] == item_id
         link.reply(1_000, "I still need your name.")
         await asyncio.sleep(2)
-        said = transcribed(made)
+        said = [text for who, text in made.transcript() if who == "assistant"]
         assert said[0] in FIRST
         assert said[1] == "I still need your name."
 
 
 async def test_a_claim_that_begins_the_reply_is_not_heard_at_all() -> None:
     async with checked() as made:
-        order(made)
+        made.receive(c.ClientTextAppendEvent(text="A table for six, please."))
         response_id = made.link.begin()
         item_id = made.link.speak(response_id, 2_000, f"{BOOKED} ")
         assert flushed(made) == [CLAIM_WITHHELD]
         await answers(made, item_id, 0)
-        assert transcribed(made) == []
+        assert [text for who, text in made.transcript() if who == "assistant"] == []
         assert withheld(made.seen)[0]["heard"] is False
 
 
 async def test_a_claim_that_is_played_already_is_corrected_at_once() -> None:
     async with checked() as made:
-        order(made)
+        made.receive(c.ClientTextAppendEvent(text="A table for six, please."))
         response_id = made.link.begin()
         item_id = made.link.speak(response_id, 2_000, BOOKED.removesuffix("."))
         plays(made, item_id, 1_900)
@@ -421,12 +420,12 @@ async def test_a_claim_that_is_played_already_is_corrected_at_once() -> None:
         await answers(made, item_id, 2_000)
         assert withheld(made.seen)[0]["heard"] is True
         assert len(made.link.got(ResponseCreate)) == 2
-        assert transcribed(made) == [BOOKED]
+        assert [text for who, text in made.transcript() if who == "assistant"] == [BOOKED]
 
 
 async def test_a_deed_in_the_log_lets_the_claim_be_heard() -> None:
     async with checked() as made:
-        order(made)
+        made.receive(c.ClientTextAppendEvent(text="A table for six, please."))
         ask_tools(made, ("call_1", "book_table", '{"people": 6}'))
         await asyncio.sleep(1)
         made.link.reply(2_000, BOOKED)
@@ -489,21 +488,24 @@ async def test_a_user_who_interrupts_before_the_claim_hears_no_correction() -> N
 
 async def test_a_model_that_insists_is_given_the_words_and_then_left_alone() -> None:
     async with checked() as made:
-        order(made)
+        made.receive(c.ClientTextAppendEvent(text="A table for six, please."))
         for _ in range(3):
             response_id = made.link.begin()
             item_id = made.link.speak(response_id, 1_000, f"{BOOKED} ")
             await answers(made, item_id, 0)
             made.link.finish(response_id, BOOKED, status="cancelled")
         asked = [request.overrides for request in made.link.got(ResponseCreate)]
-        assert [one is None for one in asked] == [True, False, False]
+        assert asked[0] is None
+        assert asked[1] is not None
+        assert asked[2] is not None
         assert asked[2].instructions == f"{SAY_EXACTLY}{DENIED}"
+        assert len(asked) == 3
         assert [event["correction"] for event in withheld(made.seen)] == ["", DENIED, ""]
 
 
 async def test_an_announcement_without_a_call_is_corrected_after_it() -> None:
     async with checked() as made:
-        order(made)
+        made.receive(c.ClientTextAppendEvent(text="A table for six, please."))
         made.link.reply(1_000, "I'm booking that for you now.")
         assert len(made.link.got(ResponseCreate)) == 2
         assert withheld(made.seen)[0]["heard"] is True
@@ -513,7 +515,7 @@ async def test_an_announcement_without_a_call_is_corrected_after_it() -> None:
 async def test_words_in_any_pieces_are_found_at_the_same_place() -> None:
     for size in (1, 3, 7, 200):
         async with checked() as made:
-            order(made)
+            made.receive(c.ClientTextAppendEvent(text="A table for six, please."))
             response_id = made.link.begin()
             item_id = made.link.speak(response_id, 100)
             whole = f"{FIRST}{BOOKED} "

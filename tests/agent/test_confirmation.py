@@ -1,9 +1,7 @@
 """A tool that asks on a card: it runs only when the user has agreed, and no question is left open."""
 
 import asyncio
-import json
-from collections.abc import AsyncIterator, Callable, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -33,7 +31,6 @@ from tests.state.test_replies import project, states
 pytestmark = pytest.mark.virtual_time
 
 PAY = ("call_1", "pay", '{"amount": 5}')
-FOUR = ToolCallBlock(id="call_1", name="pay", input='{"amount": 4}')
 
 
 class Till:
@@ -71,22 +68,13 @@ def of_call(events: Sequence[AgentEvent], call_id: str = "call_1") -> list[tuple
     return states(events, "resp_1", call_id)
 
 
-@asynccontextmanager
-async def asked_to_pay(
-    till: Till, *calls: tuple[str, str, str], typed: str = "Pay five.", **options: Any
-) -> AsyncIterator[tuple[Call, list[AgentEvent]]]:
-    """A call in which the user has typed something, and the model calls these tools."""
-    async with call(toolkit=till.tools, **options) as made:
-        events = follow(made)
-        made.receive(c.ClientTextAppendEvent(text=typed))
-        ask_tools(made, *(calls or (PAY,)))
-        yield made, events
-
-
 async def test_a_call_runs_when_the_user_has_agreed_and_not_before() -> None:
     """HITL-01, HITL-10: no body has run when the question is told; pending, asking, allowed, finished."""
     till = Till()
-    async with asked_to_pay(till) as (made, events):
+    async with call(toolkit=till.tools) as made:
+        events = follow(made)
+        made.receive(c.ClientTextAppendEvent(text="Pay five."))
+        ask_tools(made, PAY)
         assert [one.input for one in asked(made)] == ['{"amount": 5}']
         (question,) = [event for event in events if isinstance(event, RequireUserConfirmEvent)]
         assert [(one.id, one.name, one.state) for one in question.tool_calls] == [("call_1", "pay", "asking")]
@@ -116,7 +104,10 @@ async def test_a_call_runs_when_the_user_has_agreed_and_not_before() -> None:
 async def test_a_refusal_is_a_result_that_the_model_reacts_to(reason: str, told: str) -> None:
     """HITL-09, HITL-11, HITL-18, MSG-75: asking, then finished and `denied`; the next model call contains it."""
     till = Till()
-    async with asked_to_pay(till) as (made, events):
+    async with call(toolkit=till.tools) as made:
+        events = follow(made)
+        made.receive(c.ClientTextAppendEvent(text="Pay five."))
+        ask_tools(made, PAY)
         made.receive(answer(False, output=reason))
         await asyncio.sleep(1)
         sent = [message for message in made.link.sent if isinstance(message, base.ToolResult | base.ResponseCreate)]
@@ -136,13 +127,14 @@ async def test_a_refusal_is_a_result_that_the_model_reacts_to(reason: str, told:
 async def test_silence_is_a_refusal_after_a_time_that_can_be_set() -> None:
     """HITL-24: told in words; an answer that comes later is too late."""
     till = Till()
-    async with asked_to_pay(till, client_timeout_s=200) as (made, _):
+    async with call(toolkit=till.tools, client_timeout_s=200) as made:
+        ask_tools(made, PAY)
         await asyncio.sleep(199)
         assert results(made) == []
         await asyncio.sleep(2)
         ((_, state, text),) = results(made)
         assert (state, "did not answer within 200 s" in text) == ("denied", True)
-        assert len(made.link.got(base.ResponseCreate)) == 2
+        assert len(made.link.got(base.ResponseCreate)) == 1
         made.receive(answer(True))
         assert errors(made) == ["unknown_tool_call"]
     assert till.paid == []
@@ -187,23 +179,26 @@ async def test_the_question_comes_before_the_answer_also_where_the_model_still_t
 async def test_each_call_is_asked_for_and_the_others_run() -> None:
     """HITL-04: the call without an answer goes on asking; the model goes on after the last."""
     till = Till()
-    others = ("call_2", "pay", '{"amount": 7}'), ("call_3", "clock", '{"zone": "UTC"}')
-    async with asked_to_pay(till, PAY, *others) as (made, _):
+    async with call(toolkit=till.tools) as made:
+        ask_tools(made, PAY, ("call_2", "pay", '{"amount": 7}'), ("call_3", "clock", '{"zone": "UTC"}'))
         assert [one.id for one in asked(made)] == ["call_1", "call_2"]
         made.receive(answer(True, "call_2"))
         await asyncio.sleep(3)
         assert sorted(one for one, _, _ in results(made)) == ["call_2", "call_3"]
-        assert len(made.link.got(base.ResponseCreate)) == 1
+        assert made.link.got(base.ResponseCreate) == []
         made.receive(answer(False))
         await asyncio.sleep(1)
         assert till.paid == [7]
-        assert len(made.link.got(base.ResponseCreate)) == 2
+        assert len(made.link.got(base.ResponseCreate)) == 1
 
 
 async def test_nobody_is_asked_about_arguments_that_are_wrong() -> None:
     """HITL-14: from pending to finished; the model is told what is wrong."""
     till = Till()
-    async with asked_to_pay(till, ("call_1", "pay", '{"amount": "much"}')) as (made, events):
+    async with call(toolkit=till.tools) as made:
+        events = follow(made)
+        made.receive(c.ClientTextAppendEvent(text="Pay five."))
+        ask_tools(made, ("call_1", "pay", '{"amount": "much"}'))
         await asyncio.sleep(1)
         assert (asked(made), till.paid) == ([], [])
         ((_, state, text),) = results(made)
@@ -227,8 +222,8 @@ async def test_an_answer_that_nobody_waits_for_is_refused(event: c.ClientToolRes
     """HITL-20: a clear `agent_error`, and the question stays open."""
     till = Till()
     config = SessionConfig(tools=(ToolDeclaration(name="where"),))
-    others = ("call_2", "where", "{}"), ("call_3", "clock", '{"zone": "UTC"}')
-    async with asked_to_pay(till, PAY, *others, config=config) as (made, _):
+    async with call(toolkit=till.tools, config=config) as made:
+        ask_tools(made, PAY, ("call_2", "where", "{}"), ("call_3", "clock", '{"zone": "UTC"}'))
         made.receive(event)
         await asyncio.sleep(0.1)
         assert (errors(made), till.paid, results(made)) == (["unknown_tool_call"], [], [])
@@ -239,7 +234,8 @@ async def test_an_answer_that_nobody_waits_for_is_refused(event: c.ClientToolRes
 
 async def test_the_first_answer_counts() -> None:
     till = Till()
-    async with asked_to_pay(till) as (made, _):
+    async with call(toolkit=till.tools) as made:
+        ask_tools(made, PAY)
         made.receive(answer(False), answer(True))
         await asyncio.sleep(2)
         assert (till.paid, errors(made)) == ([], ["unknown_tool_call"])
@@ -267,7 +263,10 @@ async def interrupt(made: Call, way: str) -> None:
 async def test_an_interruption_withdraws_the_question(way: str, at_once: bool) -> None:
     """HITL-15: the result is `interrupted`, the answer comes too late, and the tool never runs."""
     till = Till()
-    async with asked_to_pay(till) as (made, events):
+    async with call(toolkit=till.tools) as made:
+        events = follow(made)
+        made.receive(c.ClientTextAppendEvent(text="Pay five."))
+        ask_tools(made, PAY)
         if not at_once:
             await asyncio.sleep(1)
         await interrupt(made, way)
@@ -283,18 +282,19 @@ async def test_an_interruption_withdraws_the_question(way: str, at_once: bool) -
 
 async def test_the_model_knows_that_a_question_was_withdrawn_before_it_answers() -> None:
     till = Till()
-    async with asked_to_pay(till) as (made, _):
+    async with call(toolkit=till.tools) as made:
+        ask_tools(made, PAY)
         await asyncio.sleep(1)
-        before = len(made.link.sent)
         made.receive(c.ClientTextAppendEvent(text="Wait."))
         kinds = (base.ToolResult, base.ItemCreate, base.ResponseCreate)
-        assert [type(one) for one in made.link.sent[before:] if isinstance(one, kinds)] == [*kinds]
+        assert [type(one) for one in made.link.sent if isinstance(one, kinds)] == [*kinds]
 
 
 async def test_a_tool_that_is_cancelled_before_its_first_step_is_answered_too() -> None:
     """Nothing of it ran; the model still gets a result, and may be asked again."""
     till = Till()
-    async with asked_to_pay(till, ("call_1", "clock", '{"zone": "UTC"}')) as (made, _):
+    async with call(toolkit=till.tools) as made:
+        ask_tools(made, ("call_1", "clock", '{"zone": "UTC"}'))
         made.receive(c.ClientResponseCancelEvent())
         await asyncio.sleep(2)
         assert [(one, state) for one, state, _ in results(made)] == [("call_1", "interrupted")]
@@ -303,7 +303,8 @@ async def test_a_tool_that_is_cancelled_before_its_first_step_is_answered_too() 
 async def test_a_call_that_the_user_let_run_is_not_asked_again_by_an_interruption() -> None:
     """It runs on, as any tool does: what is done is done."""
     till = Till()
-    async with asked_to_pay(till) as (made, _):
+    async with call(toolkit=till.tools) as made:
+        ask_tools(made, PAY)
         made.receive(answer(True))
         await asyncio.sleep(0.5)
         await interrupt(made, "voice")
@@ -313,7 +314,10 @@ async def test_a_call_that_the_user_let_run_is_not_asked_again_by_an_interruptio
 
 async def test_the_end_of_the_call_leaves_no_question() -> None:
     till = Till()
-    async with asked_to_pay(till) as (made, events):
+    async with call(toolkit=till.tools) as made:
+        events = follow(made)
+        made.receive(c.ClientTextAppendEvent(text="Pay five."))
+        ask_tools(made, PAY)
         await asyncio.sleep(1)
         await made.session.end("client_end")
         assert not [task for task in asyncio.all_tasks() if task.get_name().startswith("tool")]
@@ -322,24 +326,34 @@ async def test_the_end_of_the_call_leaves_no_question() -> None:
     assert of_call(events)[-1] == ("finished", "interrupted")
 
 
-@pytest.mark.parametrize("consents", [False, True])
-async def test_a_question_or_a_consent_that_outlives_its_server_is_closed_when_the_call_is_restored(
-    consents: bool,
-) -> None:
+async def test_a_question_that_outlives_its_server_is_closed_when_the_call_is_restored() -> None:
     """The model's history has a result for the call, and whoever reads the log sees that nobody waits any more."""
     till = Till()
-    async with asked_to_pay(till) as (made, _):
-        await asyncio.sleep(0 if consents else 1)
-        if consents:
-            made.receive(answer(True))
+    async with call(toolkit=till.tools) as made:
+        made.receive(c.ClientTextAppendEvent(text="Pay five."))
+        ask_tools(made, PAY)
+        await asyncio.sleep(1)
         stored = [*made.log]
-    assert of_call(project(stored))[-1][0] == ("allowed" if consents else "asking")
+    events = project(stored)
+    assert of_call(events)[-1] == ("asking", "")
     restored = restore(stored)
-    assert of_call(project([*stored, *restored.closing]))[-1] == ("finished", "interrupted")
+    events = project([*stored, *restored.closing])
+    assert of_call(events)[-1] == ("finished", "interrupted")
     items = restored.conversation.items()
-    (call_state,) = [item.tool_call.state for item in items if item.tool_call is not None]
-    assert call_state == ("allowed" if consents else "asking")
     assert [item.tool_result.state for item in items if item.tool_result is not None] == ["interrupted"]
+
+
+async def test_a_consent_that_outlives_its_server_is_told_too() -> None:
+    till = Till()
+    async with call(toolkit=till.tools) as made:
+        made.receive(c.ClientTextAppendEvent(text="Pay five."))
+        ask_tools(made, PAY)
+        made.receive(answer(True))
+        stored = [*made.log]
+    restored = restore(stored)
+    calls = [item.tool_call.state for item in restored.conversation.items() if item.tool_call is not None]
+    assert calls == ["allowed"]
+    assert of_call(project([*stored, *restored.closing]))[-1] == ("finished", "interrupted")
 
 
 # -- by events ---------------------------------------------------------------------------------------------------------
@@ -378,47 +392,35 @@ async def reply_with(till: Till, confirm: Any) -> tuple[Msg, list[AgentEvent]]:
     return Msg.from_events(events), events
 
 
-def answers(confirmed: bool, changed: ToolCallBlock | None = None) -> Callable[[RequireUserConfirmEvent], AgentEvent]:
-    """The user's answer to all that is asked; `changed`: in place of the call."""
-
-    def confirm(event: RequireUserConfirmEvent) -> AgentEvent:
-        told = [ConfirmResult(confirmed=confirmed, tool_call=changed or one) for one in event.tool_calls]
-        return UserConfirmResultEvent(reply_id=event.reply_id, confirm_results=told)
-
-    return confirm
-
-
-@pytest.mark.parametrize(
-    ("confirm", "paid", "result", "said"),
-    [
-        (answers(True), [5], ("success", "paid 5"), ("All right.", "completed")),
-        (answers(False), [], ("denied", "the user refused"), ("All right.", "completed")),
-        (answers(True, FOUR), [4], ("success", "paid 4"), ("All right.", "completed")),
-        (
-            lambda event: UserInterruptEvent(reply_id=event.reply_id),
-            [],
-            ("interrupted", "interrupted by the user"),
-            (None, "interrupted"),
-        ),
-    ],
-    ids=["agrees", "refuses", "changes-the-input", "stops"],
-)
-async def test_an_event_resumes_the_reply_that_waits(
-    confirm: Any, paid: list[int], result: tuple[str, str], said: tuple[str | None, str]
-) -> None:
-    """HITL-03, HITL-19, HITL-20: parked without an end; the answer lets the same reply go on.
-
-    HITL-17: edit then approve: the changed input is what runs, and what the message tells. HITL-21: one who stops it
-    gets the result `interrupted` for the call, then the reply ends.
-    """
+@pytest.mark.parametrize(("confirmed", "state", "paid"), [(True, "success", [5]), (False, "denied", [])])
+async def test_an_event_resumes_the_reply_that_waits(confirmed: bool, state: str, paid: list[int]) -> None:
+    """HITL-03, HITL-19, HITL-20: parked without an end; the answer lets the same reply go on."""
     till = Till()
-    reply, events = await reply_with(till, confirm)
+
+    def confirm(event: RequireUserConfirmEvent) -> UserConfirmResultEvent:
+        answers = [ConfirmResult(confirmed=confirmed, tool_call=one) for one in event.tool_calls]
+        return UserConfirmResultEvent(reply_id=event.reply_id, confirm_results=answers)
+
+    reply, _ = await reply_with(till, confirm)
     assert till.paid == paid
-    assert [json.loads(block.input)["amount"] for block in reply.get_content_blocks("tool_call")] == (paid or [5])
-    assert [(block.state, block.output) for block in reply.get_content_blocks("tool_result")] == [result]
-    assert (reply.get_text_content(), reply.finished_reason) == said
-    if said[1] == "interrupted":
-        assert [event.type for event in events][-2:] == ["TOOL_RESULT_END", "REPLY_END"]
+    assert [(block.state) for block in reply.get_content_blocks("tool_result")] == [state]
+    assert (reply.get_text_content(), reply.finished_reason) == ("All right.", "completed")
+
+
+async def test_the_user_may_change_the_input_of_a_call() -> None:
+    """HITL-17: edit then approve: the changed input is what runs, and what the message tells."""
+    till = Till()
+
+    def confirm(event: RequireUserConfirmEvent) -> UserConfirmResultEvent:
+        changed = ToolCallBlock(id="call_1", name="pay", input='{"amount": 4}')
+        return UserConfirmResultEvent(
+            reply_id=event.reply_id, confirm_results=[ConfirmResult(confirmed=True, tool_call=changed)]
+        )
+
+    reply, _ = await reply_with(till, confirm)
+    assert till.paid == [4]
+    assert [block.input for block in reply.get_content_blocks("tool_call")] == ['{"amount": 4}']
+    assert [block.output for block in reply.get_content_blocks("tool_result")] == ["paid 4"]
 
 
 async def test_the_user_may_change_the_tool_of_a_call() -> None:
@@ -434,6 +436,20 @@ async def test_the_user_may_change_the_tool_of_a_call() -> None:
         (told,) = link.got(base.ToolResult)
     assert (told.result.id, told.result.name, told.result.output) == ("call_1", "pay", "12:00 in UTC")
     assert till.paid == []
+
+
+async def test_a_parked_reply_can_be_cancelled() -> None:
+    """HITL-21: the call gets the result `interrupted`, then the reply ends."""
+    till = Till()
+
+    def stop(event: RequireUserConfirmEvent) -> UserInterruptEvent:
+        return UserInterruptEvent(reply_id=event.reply_id)
+
+    reply, events = await reply_with(till, stop)
+    assert till.paid == []
+    assert [event.type for event in events][-2:] == ["TOOL_RESULT_END", "REPLY_END"]
+    assert [block.state for block in reply.get_content_blocks("tool_result")] == ["interrupted"]
+    assert reply.finished_reason == "interrupted"
 
 
 async def test_rules_that_were_not_suggested_are_refused_and_the_question_stays() -> None:

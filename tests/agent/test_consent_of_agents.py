@@ -1,124 +1,73 @@
-"""Consent by voice for tools of thinking agents, behind the embedded voice and of delegates; and for later calls."""
+"""Consent by voice for the tools of thinking agents: behind the embedded voice, and of delegates."""
 
 from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager
 
 import pytest
 
 from realtime.agent import Delegate
+from realtime.event import client as c
 from realtime.event import server as s
 from realtime.message import PermissionRule
 from realtime.tool import Toolkit
-from tests.agent.consent_call import BOOK, QUESTION, Table, Waiter, asked_call
-from tests.agent.consent_cases import (
-    FOUR,
-    ONLY_THREE,
-    THREE,
-    Case,
-    Place,
-    Scene,
-    after,
-    differences,
-    do,
-    heard,
-    heard_again,
-    in_call,
-    is_so,
-    not_booked,
-    orders,
-    pause,
-    receipt,
-    said,
-    says,
-    until,
-)
+from tests.agent.consent_call import Table, Waiter, asked_call
 from tests.agent.thinking import call, react, say
 
 pytestmark = pytest.mark.virtual_time
 
+BOOK = "Book a table for four on Friday."
+QUESTION = "Shall I book a table for four people on Friday?"
 TABLE = call("book_table", people=4, day="Friday")
-HOW_MUCH = "How much is it?"
 
 
-@asynccontextmanager
-async def behind_the_voice(table: Table, *, answers: Sequence[str]) -> AsyncIterator[Scene]:
-    """The agent behind the voice books, then gives these answers."""
-    agent = react([TABLE], *[say(one) for one in answers], toolkit=table.tools)
+async def test_a_tool_of_the_agent_behind_the_voice_asks_aloud_and_the_agent_goes_on() -> None:
+    table = Table()
+    agent = react([TABLE], say("It is booked."), toolkit=table.tools)
     async with asked_call(Toolkit(), agent) as made:
-        yield Scene(made, {"Anna": made}, table, BOOK)
+        await made.says(BOOK)
+        await made.until_state("heard")
+        assert (made.said, table.booked) == ([QUESTION], [])
+        await asyncio.sleep(0.5)
+        await made.says("Yes.")
+        receipt = await made.until_receipt()
+        assert (receipt["answer"], receipt["done"], table.booked) == ("yes", "success", [(4, "Friday")])
+        await made.until(lambda: len(made.said) == 2)
+        assert made.said[1] == "It is booked."
+        assert [item.text for item in made.session.conversation.items() if item.role == "user"] == [BOOK, "Yes."]
 
 
-@asynccontextmanager
-async def by_a_delegate(table: Table) -> AsyncIterator[Scene]:
-    office = react([TABLE], say("Booked by the office."), toolkit=table.tools)
-    desk = Toolkit([Delegate(office, "ask_the_office", "Books tables.", background=False)])
-    async with asked_call(desk, Waiter(("ask_the_office", '{"query": "a table"}'))) as made:
-        yield Scene(made, {"Anna": made}, table, BOOK)
+async def test_it_answers_something_else_beside_its_call() -> None:
+    table = Table()
+    agent = react([TABLE], say("Forty euros."), say("It is booked."), toolkit=table.tools)
+    async with asked_call(Toolkit(), agent) as made:
+        await made.says(BOOK)
+        await made.until_state("heard")
+        await asyncio.sleep(0.5)
+        await made.says("How much is it?")
+        await made.until_state("heard", 2)
+        assert made.said == [QUESTION, "Forty euros.", QUESTION]
+        await asyncio.sleep(0.5)
+        await made.says("Yes.")
+        receipt = await made.until_receipt()
+        assert (receipt["answer"], receipt["done"], table.booked) == ("yes", "success", [(4, "Friday")])
+        await made.until(lambda: len(made.said) == 4)
+        assert made.said[3] == "It is booked."
 
 
-def user_said(scene: Scene) -> list[str]:
-    return [item.text for item in scene.anna.session.conversation.items() if item.role == "user"]
-
-
-CASES: dict[str, tuple[Place, Case]] = {
-    "a tool of the agent behind the voice asks aloud and the agent goes on": (
-        behind_the_voice,
-        after(
-            *(orders, heard, not_booked, says("Yes.", 0.5), said("It is booked.")),
-            is_so(lambda scene: user_said(scene) == [BOOK, "Yes."]),
-        ).agreed(said=[QUESTION, "It is booked."], options={"answers": ["It is booked."]}),
-    ),
-    "it answers something else beside its call": (
-        behind_the_voice,
-        after(orders, heard, says(HOW_MUCH, 0.5), heard_again, says("Yes.", 0.5), said("It is booked.")).agreed(
-            said=[QUESTION, "Forty euros.", QUESTION, "It is booked."],
-            options={"answers": ["Forty euros.", "It is booked."]},
-        ),
-    ),
-    "it learns of a refusal": (
-        behind_the_voice,
-        after(orders, heard, says("No.", 0.5), said("Then not.")).refused(
-            said=[QUESTION, "Then not."], options={"answers": ["Then not."]}
-        ),
-    ),
-    "a tool of a delegate asks aloud within its call": (
-        by_a_delegate,
-        after(
-            *(orders, heard, says("Yes, but only three.", 0.5), heard_again, says("Yes.", 0.5)),
-            said("Result: Booked by the office.."),
-        ).agreed(booked=[THREE], said=[QUESTION, ONLY_THREE, "Result: Booked by the office.."]),
-    ),
-    "always accepts the first suggested rule": (
-        in_call,
-        after(
-            *(orders, heard, says("Yes, always.", 0.5), receipt(), pause(3)),
-            *(is_so(lambda scene: accepted(scene) == [("book_table", "allow")]), orders),
-            until(lambda scene: len(scene.table.booked) == 2),
-        ).agreed(booked=[FOUR, FOUR]),
-    ),
-    "a rule that denies the changed call wins": (
-        in_call,
-        after(
-            *(do(lambda scene: scene.table.tools.permissions.add_rule(NOT_THREE)), orders, heard),
-            *(says("Yes, but only three.", 0.5), receipt()),
-        ).ends(receipts=[{"answer": "change", "answered_by": "rule", "done": "denied"}]),
-    ),
-}
-NOT_THREE = PermissionRule(tool_name="book_table", rule_content="people=3", behavior="deny")
-
-
-def accepted(scene: Scene) -> list[tuple[str, str]]:
-    (updated,) = scene.told.custom("permission_updated")
-    return [(rule["tool_name"], rule["behavior"]) for rule in updated["added"]]
-
-
-@pytest.mark.parametrize(("place", "scenario"), CASES.values(), ids=CASES)
-async def test_whose_tool_asks(place: Place, scenario: Case) -> None:
-    assert await differences(scenario, place) == {}
+async def test_it_learns_of_a_refusal() -> None:
+    table = Table()
+    agent = react([TABLE], say("Then not."), toolkit=table.tools)
+    async with asked_call(Toolkit(), agent) as made:
+        await made.says(BOOK)
+        await made.until_state("heard")
+        await asyncio.sleep(0.5)
+        await made.says("No.")
+        receipt = await made.until_receipt()
+        assert (receipt["answer"], receipt["done"], table.booked) == ("no", "denied", [])
+        await made.until(lambda: len(made.said) == 2)
+        assert made.said[1] == "Then not."
 
 
 @pytest.mark.parametrize(
@@ -139,7 +88,9 @@ async def test_a_card_that_answers_at_once_answers_once_it_is_known_how_the_agen
 
         def answer(event: s.ServerEvent) -> None:
             if isinstance(event, s.AgentResponseToolUseDoneEvent) and event.tool_use.state == "asking":
-                asyncio.get_running_loop().call_soon(made.answers, event.tool_use, confirmed)
+                call_id, name = event.tool_use.id, event.tool_use.name
+                result = c.ClientToolResultEvent(id=call_id, name=name, output="", confirmed=confirmed)
+                asyncio.get_running_loop().call_soon(made.receive, result)
 
         made.session.log.subscribe(answer)
         await made.says(BOOK)
@@ -149,8 +100,42 @@ async def test_a_card_that_answers_at_once_answers_once_it_is_known_how_the_agen
             await made.says("Yes.")
         receipt = await made.until_receipt()
         assert (receipt["answered_by"], receipt["answer"], receipt["done"]) == answered
-        assert made.errors() == errors
+        assert [event.code for event in made.of(s.AgentErrorEvent)] == errors
         assert len(table.booked) == (answered[2] == "success")
+
+
+async def test_a_tool_of_a_delegate_asks_aloud_within_its_call() -> None:
+    table = Table()
+    office = react([TABLE], say("Booked by the office."), toolkit=table.tools)
+    desk = Toolkit([Delegate(office, "ask_the_office", "Books tables.", background=False)])
+    async with asked_call(desk, Waiter((("ask_the_office", '{"query": "a table"}'),))) as made:
+        await made.says(BOOK)
+        await made.until_state("heard")
+        assert made.said == [QUESTION]
+        await asyncio.sleep(0.5)
+        await made.says("Yes, but only three.")
+        await made.until_state("heard", 2)
+        await asyncio.sleep(0.5)
+        await made.says("Yes.")
+        receipt = await made.until_receipt()
+        assert (receipt["answer"], receipt["done"], table.booked) == ("yes", "success", [(3, "Friday")])
+        await made.until(lambda: "Result: Booked by the office.." in made.said)
+
+
+async def test_always_accepts_the_first_suggested_rule() -> None:
+    table = Table()
+    async with asked_call(table.tools) as made:
+        await made.says(BOOK)
+        await made.until_state("heard")
+        await asyncio.sleep(0.5)
+        await made.says("Yes, always.")
+        await made.until_receipt()
+        await asyncio.sleep(3)
+        (updated,) = made.custom("permission_updated")
+        assert [(rule["tool_name"], rule["behavior"]) for rule in updated["added"]] == [("book_table", "allow")]
+        await made.says(BOOK)
+        await made.until(lambda: len(table.booked) == 2)
+        assert len(made.receipts) == 1
 
 
 async def test_always_never_allows_more_than_this_call() -> None:
@@ -165,7 +150,7 @@ async def test_always_never_allows_more_than_this_call() -> None:
     tools = Toolkit()
     tools.register(send_mail, consent="either", question="Shall I send the mail?")
     body = "word " * 2_000
-    async with asked_call(tools, Waiter(("send_mail", json.dumps({"body": body})))) as made:
+    async with asked_call(tools, Waiter((("send_mail", json.dumps({"body": body})),))) as made:
         await made.says(BOOK)
         await made.until_state("heard")
         await asyncio.sleep(0.5)
@@ -173,3 +158,16 @@ async def test_always_never_allows_more_than_this_call() -> None:
         await made.until_receipt()
         await asyncio.sleep(3)
         assert (sent, made.custom("permission_updated")) == ([body], [])
+
+
+async def test_a_rule_that_denies_the_changed_call_wins() -> None:
+    table = Table()
+    table.tools.permissions.add_rule(PermissionRule(tool_name="book_table", rule_content="people=3", behavior="deny"))
+    async with asked_call(table.tools) as made:
+        await made.says(BOOK)
+        await made.until_state("heard")
+        await asyncio.sleep(0.5)
+        await made.says("Yes, but only three.")
+        receipt = await made.until_receipt()
+        assert (receipt["answer"], receipt["answered_by"], receipt["done"]) == ("change", "rule", "denied")
+        assert table.booked == []

@@ -1,4 +1,4 @@
-"""Where a card asks, alone or beside a voice: what the user says, types or answers on it."""
+"""Where only a card asks: what the user says or types meanwhile."""
 
 from __future__ import annotations
 
@@ -15,38 +15,7 @@ from realtime.event.config import InterruptionMode, SessionConfig, TurnDetection
 from realtime.message import ToolCallBlock
 from realtime.model import base
 from realtime.tool import ToolContext
-from tests.agent.consent_call import BOOK, TO_BOOK, Table, Waiter, asked, asked_call
-from tests.agent.consent_cases import (
-    DONE,
-    FOUR,
-    ONLY_THREE,
-    PUSH_TO_TALK,
-    THREE,
-    Case,
-    Step,
-    after,
-    agrees_after,
-    asking,
-    begins,
-    card,
-    differences,
-    do,
-    heard,
-    ignored,
-    in_call,
-    is_so,
-    loses_the_line,
-    not_booked,
-    orders,
-    pause,
-    receipt,
-    said,
-    says,
-    sends,
-    state,
-    types,
-    until,
-)
+from tests.agent.consent_call import AskedCall, Table, Waiter, asked_call
 from tests.agent.fakes import Call, call
 from tests.agent.test_confirmation import PAY, Till, answer
 from tests.agent.test_selective_interruption import LEAVES
@@ -54,152 +23,201 @@ from tests.agent.test_tools import ask_tools, results
 
 pytestmark = pytest.mark.virtual_time
 
-WEATHER = "Tell me about the weather."
+BOOK = "Book a table for four on Friday."
 SHOWN = {"shows_questions": True}
-TYPED = {"listener": SHOWN, "microphone": False}
-BY_CARD, BY_VOICE = {"consent": "card"}, {"consent": "voice"}
-WITHDRAWN = {"answered_by": "interrupted", "done": "interrupted"}
-still_open = is_so(lambda scene: (scene.told.said, scene.told.receipts, scene.table.booked) == ([], [], []))
-ordered_in_writing = (
-    *(types(BOOK), asking, pause(1.5)),
-    is_so(lambda scene: scene.told.custom("consent_question")[0]["by"] == "card"),
-    is_so(lambda scene: scene.told.custom("consent_question")[0]["why"] == "this client has sent no sound"),
-)
 
 
-def leaves_the_card_open(*answer: Step) -> Case:
-    """A yes that does not consent; the card does, and the model is not asked in between."""
-    return after(
-        *(orders, asking, pause(2), *answer, ignored(), pause(3), still_open, card(), said(DONE), pause(1)),
-        is_so(lambda scene: len(scene.told.of(s.AgentResponseDoneEvent)) == 2),
-    ).agreed(by="card", said=[DONE], ignored=["card_only"], tool=BY_CARD, options={"listener": SHOWN})
+def ignored(made: AskedCall) -> list[str]:
+    return [one["reason"] for one in made.custom("consent_ignored")]
 
 
-def refuses(answer: Step, by: str, words: str) -> Case:
-    return after(orders, asking, answer, receipt(), until(lambda scene: scene.told.said)).ends(
-        receipts=[{"answered_by": by, "answer": "no", "words": words, "done": "denied"}],
-        said=[f"Result: the user refused: {words}."],
-        tool=BY_CARD,
-    )
+def types(made: AskedCall, words: str) -> None:
+    made.receive(c.ClientTextAppendEvent(text=words))
 
 
-def refused_as_an_error(told: str) -> Case:
-    """The yes of a card while the voice asks."""
-    return after(
-        *(orders, until(lambda scene: told in [one["state"] for one in scene.told.custom("consent_question")])),
-        *(card(), is_so(lambda scene: scene.anna.errors() == ["asked_by_voice"]), heard, not_booked),
-        agrees_after(0.5),
-    ).agreed(tool=BY_VOICE)
+def click(made: AskedCall) -> None:
+    """The user agrees on the card."""
+    (asked, *_) = made.of(s.AgentResponseToolUseDoneEvent)
+    made.receive(c.ClientToolResultEvent(id=asked.tool_use.id, name="book_table", output="", confirmed=True))
 
 
-STATES = ("waiting", "asking", "heard")
-YESES = ("Yes, book it.", "Yes, but only three.", "ja", "sí", "好的")
-CASES = {
-    "a spoken yes leaves the card open": leaves_the_card_open(says("Yes.")),
-    "a spoken change leaves the card open": leaves_the_card_open(says("Yes, but only three.")),
-    **{f"typed, {words} leaves the card open": leaves_the_card_open(types(words)) for words in YESES},
-    "a spoken no refuses with the user's words": refuses(says("No."), "voice", "No."),
-    **{
-        f"typed, {words} refuses": refuses(types(words), "text", words)
-        for words in ("No.", "nein danke", "no gracias", "不要")
-    },
-    "anything else that is said withdraws the call and is answered": after(
-        orders, asking, says(WEATHER), receipt(), until(lambda scene: scene.told.said), pause(3)
-    ).withdrawn(said=["Result: interrupted by the user."], tool=BY_CARD),
-    "a yes that is said while the card is used is a turn of its own": after(
-        *(orders, asking, begins("Yes."), pause(0.5), card()), *(until(lambda scene: scene.told.said), pause(5))
-    ).agreed(by="card", tool=BY_CARD),
-    "in push-to-talk the answer is what was sent": after(
-        sends(BOOK), asking, sends("Yes."), ignored(), pause(2), still_open, sends(WEATHER), receipt()
-    ).withdrawn(ignored=["card_only"], tool=BY_CARD, options=PUSH_TO_TALK),
-    **{
-        f"a typed yes consents where {asks} would have asked": after(
-            *ordered_in_writing, types("Yes, please."), said(DONE)
-        ).ends(
-            receipts=[{"answered_by": "text", "answer": "yes", "words": "Yes, please."}],
-            booked=[FOUR],
-            said=[DONE],
-            tool={"consent": consent},
-            options=TYPED,
-        )
-        for asks, consent in (("a voice", "voice"), ("a voice or a card", "either"))
-    },
-    "a typed change is shown and asked again, and a yes is none before anybody can have read it": after(
-        *(*ordered_in_writing, types("Yes, but only three."), state("changed")),
-        is_so(lambda scene: scene.told.custom("consent_question")[-1]["question"] == ONLY_THREE),
-        *(is_so(lambda scene: '"people": 3' in scene.told.custom("consent_question")[-1]["input"]), types("Yes.")),
-        *(ignored(), not_booked, pause(1.5), types("Yes."), receipt()),
-    ).agreed(by="text", booked=[THREE], ignored=["too_soon"], options=TYPED),
-    "a typed yes right with the card is to something else": after(
-        types(BOOK), asking, types("Yes."), pause(1), still_open
-    ).left_open(ignored=["too_soon"], options=TYPED),
-    "a client that shows no questions, as a page of AgentScope 1.x, consents to none": after(
-        *ordered_in_writing, types("Yes."), pause(1), still_open
-    ).left_open(ignored=["card_only"], options={"microphone": False}),
-    "a yes that was typed while the line was lost is to no card, as its user cannot have seen it": after(
-        *(types(BOOK), loses_the_line, asking, pause(5), do(lambda scene: scene.anna.come_back(**SHOWN))),
-        *(types("Yes."), pause(1), still_open, types("Yes."), receipt()),
-    ).agreed(
-        by="text",
-        ignored=["too_soon"],
-        options={**TYPED, "grace_s": 30, "listener": {**SHOWN, "resumes_with": NativeDialect()}},
-    ),
-    **{f"the yes of a card is an error where a voice asks: {told}": refused_as_an_error(told) for told in STATES},
-    "the no of a card refuses where a voice asks": after(orders, heard, card(False), receipt()).refused(
-        by="card", errors=[], tool=BY_VOICE
-    ),
-    "where the voice cannot ask the card consents": after(
-        *(orders, asking),
-        *(is_so(lambda scene: [one["by"] for one in scene.told.custom("consent_question")] == ["card"]), card()),
-        receipt(),
-    ).agreed(by="card", tool=BY_VOICE, options={"config": SessionConfig(output_modalities=("text",))}),
-}
+# -- spoken ------------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("scenario", CASES.values(), ids=CASES)
-async def test_in_a_call(scenario: Case) -> None:
-    assert await differences(scenario, in_call) == {}
+@pytest.mark.parametrize("words", ["Yes.", "Yes, but only three."])
+async def test_a_spoken_yes_leaves_the_card_open_and_is_told(words: str) -> None:
+    table, waiter = Table(consent="card"), Waiter()
+    async with asked_call(table.tools, waiter) as made:
+        await made.says(BOOK)
+        await made.until_state("asking")
+        await made.says(words)
+        await made.until(lambda: ignored(made))
+        await asyncio.sleep(3)
+        assert (ignored(made), made.receipts, made.said, table.booked) == (["card_only"], [], [], [])
+        click(made)
+        receipt = await made.until_receipt()
+        assert (receipt["answered_by"], table.booked) == ("card", [(4, "Friday")])
+        await made.until(lambda: made.said)
+        assert made.said == ["Result: booked for 4 on Friday."]
+        assert len(waiter.prompts) == 2
 
 
-async def test_how_it_is_asked_is_told_with_the_call_before_it_is_spoken() -> None:
-    async with asked(Table(consent="voice"), state="asking") as made:
-        told = made.custom("consent_question")
-        assert [(one["state"], one["by"], one["n"]) for one in told] == [
-            ("waiting", "voice", 0),
-            ("asking", "voice", 1),
-        ]
-        names = [event.type for event in made.log]
-        assert names[names.index("agent_response_tool_use_done") + 1] == "server_custom"
+async def test_a_spoken_no_refuses_with_the_users_words() -> None:
+    table = Table(consent="card")
+    async with asked_call(table.tools) as made:
+        await made.says(BOOK)
+        await made.until_state("asking")
+        await made.says("No.")
+        receipt = await made.until_receipt()
+        assert (receipt["answered_by"], receipt["answer"], receipt["words"]) == ("voice", "no", "No.")
+        await made.until(lambda: made.said)
+        assert (table.booked, made.said) == ([], ["Result: the user refused: No.."])
 
 
-@pytest.mark.parametrize(("consent", "code"), [("voice", "asked_by_voice"), ("either", "other_tool")])
-async def test_a_card_cannot_turn_its_call_into_another_that_asks(consent: str, code: str) -> None:
+async def test_anything_else_that_is_said_withdraws_the_call_and_is_answered() -> None:
+    table = Table(consent="card")
+    async with asked_call(table.tools) as made:
+        await made.says(BOOK)
+        await made.until_state("asking")
+        await made.says("Tell me about the weather.")
+        receipt = await made.until_receipt()
+        assert (receipt["answered_by"], receipt["done"]) == ("interrupted", "interrupted")
+        await made.until(lambda: made.said)
+        await asyncio.sleep(3)
+        assert (len(made.said), table.booked) == (1, [])
+
+
+async def test_a_yes_that_is_said_while_the_card_is_used_is_a_turn_of_its_own() -> None:
+    table = Table(consent="card")
+    async with asked_call(table.tools) as made:
+        await made.says(BOOK)
+        await made.until_state("asking")
+        saying = asyncio.create_task(made.says("Yes."))
+        await asyncio.sleep(0.5)
+        click(made)
+        await saying
+        await made.until(lambda: made.said)
+        await asyncio.sleep(5)
+        assert (table.booked, ignored(made)) == ([(4, "Friday")], [])
+
+
+async def test_in_push_to_talk_the_answer_is_what_was_sent() -> None:
+    table = Table(consent="card")
+    config = SessionConfig(turn_detection=TurnDetection(authority="client"))
+    async with asked_call(table.tools, config=config, microphone=False) as made:
+        made.sends(BOOK)
+        made.receive(c.ClientAudioCommitEvent())
+        await made.until_state("asking")
+        made.sends("Yes.")
+        made.receive(c.ClientAudioCommitEvent())
+        await made.until(lambda: ignored(made))
+        await asyncio.sleep(2)
+        assert (made.receipts, table.booked) == ([], [])
+        made.sends("Tell me about the weather.")
+        made.receive(c.ClientAudioCommitEvent())
+        assert (await made.until_receipt())["answered_by"] == "interrupted"
+
+
+# -- typed -------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("words", ["Yes, book it.", "Yes, but only three.", "ja", "sí", "好的"])
+async def test_only_the_card_consents_where_the_tool_asks_for_one(words: str) -> None:
+    table = Table(consent="card")
+    async with asked_call(table.tools, listener=SHOWN) as made:
+        await made.says(BOOK)
+        await made.until_state("asking")
+        await asyncio.sleep(2)
+        types(made, words)
+        await asyncio.sleep(2)
+        assert (ignored(made), made.receipts, table.booked) == (["card_only"], [], [])
+        click(made)
+        await made.until_receipt()
+        assert table.booked == [(4, "Friday")]
+
+
+@pytest.mark.parametrize("words", ["No.", "nein danke", "no gracias", "不要"])
+async def test_a_typed_no_refuses(words: str) -> None:
+    table = Table(consent="card")
+    async with asked_call(table.tools) as made:
+        await made.says(BOOK)
+        await made.until_state("asking")
+        types(made, words)
+        receipt = await made.until_receipt()
+        assert (receipt["answer"], receipt["words"], receipt["done"], table.booked) == ("no", words, "denied", [])
+
+
+async def typed_call(made: AskedCall) -> None:
+    types(made, BOOK)
+    await made.until_state("asking")
+    (question,) = made.custom("consent_question")
+    assert (question["by"], question["why"]) == ("card", "this client has sent no sound")
+    await asyncio.sleep(1.5)
+
+
+@pytest.mark.parametrize("consent", ["voice", "either"])
+async def test_a_typed_yes_consents_where_a_voice_would_have_asked(consent: str) -> None:
     table = Table(consent=consent)
+    async with asked_call(table.tools, listener=SHOWN, microphone=False) as made:
+        await typed_call(made)
+        types(made, "Yes, please.")
+        receipt = await made.until_receipt()
+        assert (receipt["answered_by"], receipt["answer"], receipt["words"]) == ("text", "yes", "Yes, please.")
+        assert table.booked == [(4, "Friday")]
+        await made.until(lambda: made.said)
+        assert made.said == ["Result: booked for 4 on Friday."]
 
-    async def note(words: str) -> str:
-        """Write a note."""
-        return "written"
 
-    table.tools.register(note, consent="card")
-    async with asked(table, Waiter(("note", '{"words": "table"}')), state="asking") as made:
-        call_id = made.call_of("note").id
-        changed = ToolCallBlock(id=call_id, name="book_table", input='{"people": 9, "day": "Sunday"}')
-        made.on_card(True, changed, tool="note")
+async def test_a_typed_change_is_shown_and_asked_again() -> None:
+    table = Table()
+    async with asked_call(table.tools, listener=SHOWN, microphone=False) as made:
+        await typed_call(made)
+        types(made, "Yes, but only three.")
+        await made.until_state("changed")
+        told = made.custom("consent_question")[-1]
+        assert (told["question"], told["input"]) == (
+            "Shall I book a table for three people on Friday?",
+            '{"people": 3, "day": "Friday"}',
+        )
+        types(made, "Yes.")  # before anybody can have read it
+        assert (ignored(made), table.booked) == (["too_soon"], [])
+        await asyncio.sleep(1.5)
+        types(made, "Yes.")
+        await made.until_receipt()
+        assert table.booked == [(3, "Friday")]
+
+
+async def test_a_typed_yes_right_with_the_card_is_to_something_else() -> None:
+    table = Table()
+    async with asked_call(table.tools, listener=SHOWN, microphone=False) as made:
+        types(made, BOOK)
+        await made.until_state("asking")
+        types(made, "Yes.")
         await asyncio.sleep(1)
-        assert (table.booked, made.errors()) == ([], [code])
+        assert (ignored(made), made.receipts, table.booked) == (["too_soon"], [], [])
+
+
+async def test_a_client_that_shows_no_questions_consents_to_none() -> None:
+    """A page of AgentScope 1.x shows nothing that could be agreed to."""
+    table = Table()
+    async with asked_call(table.tools, microphone=False) as made:
+        await typed_call(made)
+        types(made, "Yes.")
+        await asyncio.sleep(1)
+        assert (ignored(made), made.receipts, table.booked) == (["card_only"], [], [])
 
 
 async def test_of_several_cards_a_yes_agrees_to_none_and_a_no_refuses_all() -> None:
     table = Table()
     table.tools.register(table.book_table, name="book_other", confirm=True, question="Shall I book another?")
-    waiter = Waiter(TO_BOOK, ("book_other", '{"people": 2, "day": "Sunday"}'))
-    async with asked_call(table.tools, waiter, listener=SHOWN, microphone=False) as made:
-        made.types(BOOK)
+    calls = (("book_table", '{"people": 4, "day": "Friday"}'), ("book_other", '{"people": 2, "day": "Sunday"}'))
+    async with asked_call(table.tools, Waiter(calls), listener=SHOWN, microphone=False) as made:
+        types(made, BOOK)
         await made.until_state("asking", 2)
         await asyncio.sleep(1.5)
-        made.types("Yes.")
-        assert (made.ignored, table.booked) == ([("card_only", "Yes.")] * 2, [])
-        made.types("No.")
+        types(made, "Yes.")
+        assert (ignored(made), table.booked) == (["card_only", "card_only"], [])
+        types(made, "No.")
         await made.until_receipt(2)
         assert [one["answer"] for one in made.receipts] == ["no", "no"]
         assert table.booked == []
@@ -215,23 +233,48 @@ async def test_a_yes_beside_a_form_of_a_tool_agrees_to_no_card() -> None:
         return "chosen"
 
     table.tools.register(seats)
-    async with asked_call(table.tools, Waiter(("seats", "{}"), TO_BOOK), listener=SHOWN, microphone=False) as made:
-        made.types(BOOK)
+    calls = (("seats", "{}"), ("book_table", '{"people": 4, "day": "Friday"}'))
+    async with asked_call(table.tools, Waiter(calls), listener=SHOWN, microphone=False) as made:
+        types(made, BOOK)
         await made.until_state("asking")
         await asyncio.sleep(1.5)
-        made.types("Yes.")
+        types(made, "Yes.")
         await asyncio.sleep(1)
-        assert (made.ignored, made.receipts, table.booked) == ([("card_only", "Yes.")], [], [])
-        made.on_card(False, tool="elicitation")
-        made.types("Yes.")
+        assert (ignored(made), made.receipts, table.booked) == (["card_only"], [], [])
+        form = next(
+            one.tool_use for one in made.of(s.AgentResponseToolUseDoneEvent) if one.tool_use.name == "elicitation"
+        )
+        made.receive(c.ClientToolResultEvent(id=form.id, name=form.name, output="", confirmed=False))
+        types(made, "Yes.")
         await made.until_receipt()
-        assert table.booked == [FOUR]
+        assert table.booked == [(4, "Friday")]
+
+
+async def test_a_yes_that_was_typed_while_the_line_was_lost_is_to_no_card() -> None:
+    """The client sends it once it is back, before its user can have seen the card."""
+    table = Table()
+    lost = {**SHOWN, "resumes_with": NativeDialect()}
+    async with asked_call(table.tools, grace_s=30, listener=lost, microphone=False) as made:
+        types(made, BOOK)
+        made.session.detach(made.listener)
+        await made.until_state("asking")
+        await asyncio.sleep(5)
+        made.come_back(**SHOWN)
+        types(made, "Yes.")
+        await asyncio.sleep(1)
+        assert (ignored(made), made.receipts, table.booked) == (["too_soon"], [], [])
+        types(made, "Yes.")
+        await made.until_receipt()
+        assert table.booked == [(4, "Friday")]
 
 
 async def test_the_time_in_which_the_user_reads_the_card_is_no_latency() -> None:
-    async with asked(Table(consent="card"), state="asking") as made:
+    table = Table(consent="card")
+    async with asked_call(table.tools) as made:
+        await made.says(BOOK)
+        await made.until_state("asking")
         await asyncio.sleep(20)
-        made.on_card(True)
+        click(made)
         await made.until(lambda: made.of(s.ServerLatencyEvent))
         (told,) = made.of(s.ServerLatencyEvent)
         assert told.latency_ms is not None

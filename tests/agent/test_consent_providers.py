@@ -5,97 +5,78 @@ from __future__ import annotations
 import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import pytest
 
 from realtime.agent.realtime import RealtimeAgent
-from realtime.audio.playback import PlaybackClock, WallClockPlayback
+from realtime.audio.playback import WallClockPlayback
 from realtime.call.session import Session
 from realtime.event import client as c
 from realtime.event import server as s
 from realtime.event.base import AudioFormat
 from realtime.event.config import SessionConfig, TurnDetection
 from realtime.runtime import Runtime
-from realtime.tool import Toolkit
-from tests.agent.consent_call import BOOK, QUESTION, Table, Told
+from tests.agent.consent_call import Table
 from tests.agent.fakes import ListSink, listener_into
+from tests.agent.test_dropped_socket import Log
 from tests.model.emulator import Session as Provider
 from tests.model.providers import DASHSCOPE, GEMINI, OPENAI, Fake
 
 USE = ("book_table", {"people": 4, "day": "Friday"})
+QUESTION = "Shall I book a table for four people on Friday?"
 SHORT = b"\x01\x02" * 4_800
 PUSH_TO_TALK = SessionConfig(turn_detection=TurnDetection(authority="client"))
 
 
-class ProviderCall(Told):
-    """A call and its service."""
+@dataclass
+class ProviderCall:
+    """A call, its log and its service."""
 
-    def __init__(self, session: Session, service: Any) -> None:
-        super().__init__()
-        self.session = session
-        self.service = service
+    session: Session
+    log: Log
+    service: Any
+    sent_ms: int = 0
 
     def feed(self, ms: int, level: int = 0) -> None:
         """The client sends audio of this level."""
+        self.sent_ms += ms
         pcm = np.full(16 * ms, level, "<i2").tobytes()
         self.session.receive(c.ClientAudioAppendEvent(audio=pcm, format=AudioFormat.pcm16(16_000)))
 
-    def on_card(self, confirmed: bool) -> None:
-        answer = c.ClientToolResultEvent(id="call_1", name="book_table", output="", confirmed=confirmed)
-        self.session.receive(answer)
+    def custom(self, name: str) -> list[dict[str, Any]]:
+        return [event.value for event in self.log.of(s.ServerCustomEvent) if event.name == name]
+
+    @property
+    def states(self) -> list[str]:
+        return [one["state"] for one in self.custom("consent_question") if one["state"] != "waiting"]
+
+    async def until_state(self, state: str, count: int = 1) -> None:
+        await self.log.until(lambda: self.states.count(state) >= count)
+
+    async def until_receipt(self) -> dict[str, Any]:
+        await self.log.until(lambda: self.custom("consent_receipt") != [])
+        return self.custom("consent_receipt")[0]
 
 
 @asynccontextmanager
-async def provider_call(
-    fake: Fake,
-    toolkit: Toolkit,
-    config: SessionConfig | None = None,
-    clock: PlaybackClock | None = None,
-    **agent: Any,
-) -> AsyncIterator[ProviderCall]:
+async def provider_call(fake: Fake, table: Table, config: SessionConfig | None = None) -> AsyncIterator[ProviderCall]:
     async with fake.service() as service:
         runtime = Runtime()
-        voice = RealtimeAgent("Friday", "Be nice.", fake.model(service), toolkit=toolkit, **{"fillers": ()} | agent)
-        session = Session(participant=voice.run(), runtime=runtime, session_id="session1")
-        view = listener_into(ListSink(), runtime, clock=clock or WallClockPlayback(24_000))
+        agent = RealtimeAgent("Friday", "Be nice.", fake.model(service), toolkit=table.tools, fillers=())
+        session = Session(participant=agent.run(), runtime=runtime, session_id="session1")
+        view = listener_into(ListSink(), runtime, clock=WallClockPlayback(24_000))
         session.attach(view)
-        made = ProviderCall(session, service)
-        session.log.subscribe(made.hear)
+        log = Log()
+        session.log.subscribe(log.note)
         await session.start(config or SessionConfig())
         try:
-            yield made
+            yield ProviderCall(session, log, service)
         finally:
             await session.end("test_over")
             session.detach(view)
-
-
-async def orders(made: ProviderCall, fake: Fake = OPENAI, *, level: int = 0) -> Any:
-    """The user asks for a table, and the service for the tool. Returns the service's side."""
-    provider = await made.service.session()
-    made.feed(2_000, level)
-    await provider.hear("item_u1", start_ms=500, end_ms=1_500, transcript=BOOK)
-    await provider.until("response.create")
-    await fake.call_tool(provider, "call_1", use=USE)
-    return provider
-
-
-async def orders_by_button(made: ProviderCall, fake: Fake) -> Any:
-    provider = await made.service.session()
-    made.feed(1_000)
-    made.session.receive(c.ClientAudioCommitEvent())
-    await provider.when(lambda: fake.commits(provider))
-    await fake.call_tool(provider, "call_1", use=USE)
-    return provider
-
-
-async def asked_aloud(made: ProviderCall, *, level: int = 0) -> Any:
-    """The user has heard the question for it, from OpenAI's service. Returns the service's side."""
-    provider = await orders(made, level=level)
-    await speak_beside(provider, await provider.until("response.create", 2), QUESTION, 1)
-    await made.until_state("heard")
-    return provider
 
 
 async def speak_beside(provider: Any, asked: Any, text: str, number: int) -> None:
@@ -109,8 +90,12 @@ async def speak_beside(provider: Any, asked: Any, text: str, number: int) -> Non
 
 async def test_openai_asks_beside_its_open_call_and_the_words_are_checked() -> None:
     table = Table()
-    async with provider_call(OPENAI, table.tools) as made:
-        provider = await orders(made)
+    async with provider_call(OPENAI, table) as made:
+        provider = await made.service.session()
+        made.feed(2_000)
+        await provider.hear("item_u1", start_ms=500, end_ms=1_500, transcript="Book a table for four on Friday.")
+        await provider.until("response.create")
+        await OPENAI.call_tool(provider, "call_1", use=USE)
         asked = await provider.until("response.create", 2)
         assert asked["response"]["conversation"] == "none"
         assert asked["response"]["instructions"].endswith(QUESTION)
@@ -127,12 +112,18 @@ async def test_openai_asks_beside_its_open_call_and_the_words_are_checked() -> N
 
 async def test_a_quiet_voice_after_the_question_is_somebody_elses() -> None:
     table = Table()
-    async with provider_call(OPENAI, table.tools) as made:
-        provider = await asked_aloud(made, level=6_000)
+    async with provider_call(OPENAI, table) as made:
+        provider = await made.service.session()
+        made.feed(2_000, 6_000)
+        await provider.hear("item_u1", start_ms=500, end_ms=1_500, transcript="Book a table for four on Friday.")
+        await provider.until("response.create")
+        await OPENAI.call_tool(provider, "call_1", use=USE)
+        await speak_beside(provider, await provider.until("response.create", 2), QUESTION, 1)
+        await made.until_state("heard")
         made.feed(600)
         made.feed(1_400, 1_500)
         await provider.hear("item_u2", start_ms=2_900, end_ms=3_800, transcript="Yes.")
-        await made.until(lambda: made.custom("consent_ignored") != [])
+        await made.log.until(lambda: made.custom("consent_ignored") != [])
         (ignored,) = made.custom("consent_ignored")
         assert (ignored["reason"], ignored["words"], table.booked) == ("far_voice", "Yes.", [])
         made.feed(2_000, 6_000)
@@ -143,8 +134,12 @@ async def test_a_quiet_voice_after_the_question_is_somebody_elses() -> None:
 
 async def test_a_lost_link_within_the_question_asks_again_when_it_is_back() -> None:
     table = Table()
-    async with provider_call(OPENAI, table.tools) as made:
-        provider = await orders(made)
+    async with provider_call(OPENAI, table) as made:
+        provider = await made.service.session()
+        made.feed(2_000)
+        await provider.hear("item_u1", start_ms=500, end_ms=1_500, transcript="Book a table for four on Friday.")
+        await provider.until("response.create")
+        await OPENAI.call_tool(provider, "call_1", use=USE)
         asked = await provider.until("response.create", 2)
         provider._response = lambda *given: (
             Provider._response(provider, *given)
@@ -169,23 +164,31 @@ async def test_a_lost_link_within_the_question_asks_again_when_it_is_back() -> N
 
 async def test_a_model_that_says_another_number_asks_again_and_then_a_card_asks() -> None:
     table = Table()
-    async with provider_call(OPENAI, table.tools) as made:
-        provider = await orders(made)
+    async with provider_call(OPENAI, table) as made:
+        provider = await made.service.session()
+        made.feed(2_000)
+        await provider.hear("item_u1", start_ms=500, end_ms=1_500, transcript="Book a table for four on Friday.")
+        await provider.until("response.create")
+        await OPENAI.call_tool(provider, "call_1", use=USE)
         for number in (1, 2):
             asked = await provider.until("response.create", 1 + number)
             await speak_beside(provider, asked, "Shall I book a table for five people on Friday?", number)
-        await made.until(lambda: made.custom("consent_question")[-1]["by"] == "card")
+        await made.log.until(lambda: made.custom("consent_question")[-1]["by"] == "card")
         told = made.custom("consent_question")[-1]
         assert (told["state"], told["why"]) == ("asking", "the model did not ask what it was to ask")
-        made.on_card(True)
+        made.session.receive(c.ClientToolResultEvent(id="call_1", name="book_table", output="", confirmed=True))
         receipt = await made.until_receipt()
         assert (receipt["answered_by"], receipt["heard_whole"], table.booked) == ("card", False, [(4, "Friday")])
 
 
 async def test_dashscope_gets_a_provisional_result_and_the_real_one_later() -> None:
     table = Table()
-    async with provider_call(DASHSCOPE, table.tools) as made:
-        provider = await orders(made, DASHSCOPE)
+    async with provider_call(DASHSCOPE, table) as made:
+        provider = await made.service.session()
+        made.feed(2_000)
+        await provider.hear("item_u1", start_ms=500, end_ms=1_500, transcript="Book a table for four on Friday.")
+        await provider.until("response.create")
+        await DASHSCOPE.call_tool(provider, "call_1", use=USE)
         await provider.until("response.create", 2)
         (provisional,) = [one["item"] for one in provider.sent("conversation.item.create")]
         assert provisional["output"].startswith("Not done yet")
@@ -202,8 +205,12 @@ async def test_dashscope_gets_a_provisional_result_and_the_real_one_later() -> N
 
 async def test_gemini_gets_a_provisional_result_and_the_real_one_later() -> None:
     table = Table()
-    async with provider_call(GEMINI, table.tools, PUSH_TO_TALK) as made:
-        provider = await orders_by_button(made, GEMINI)
+    async with provider_call(GEMINI, table, PUSH_TO_TALK) as made:
+        provider = await made.service.session()
+        made.feed(1_000)
+        made.session.receive(c.ClientAudioCommitEvent())
+        await provider.when(lambda: GEMINI.commits(provider))
+        await GEMINI.call_tool(provider, "call_1", use=USE)
         await provider.until("toolResponse")
         assert "Not done yet" in json.dumps(provider.sent("toolResponse")[0])
         await provider.until("clientContent")
@@ -221,9 +228,13 @@ async def test_gemini_gets_a_provisional_result_and_the_real_one_later() -> None
 @pytest.mark.parametrize("fake", [DASHSCOPE, GEMINI], ids=["dashscope", "gemini"])
 async def test_hanging_up_after_a_provisional_result_leaves_a_receipt(fake: Fake) -> None:
     table = Table()
-    async with provider_call(fake, table.tools, PUSH_TO_TALK) as made:
-        provider = await orders_by_button(made, fake)
-        await made.until(lambda: made.custom("consent_question") != [])
+    async with provider_call(fake, table, PUSH_TO_TALK) as made:
+        provider = await made.service.session()
+        made.feed(1_000)
+        made.session.receive(c.ClientAudioCommitEvent())
+        await provider.when(lambda: fake.commits(provider))
+        await fake.call_tool(provider, "call_1", use=USE)
+        await made.log.until(lambda: made.custom("consent_question") != [])
         told = "toolResponse" if fake is GEMINI else "conversation.item.create"
         assert "Not done yet" in json.dumps(await provider.until(told))
         await made.session.end("client_end")
@@ -243,16 +254,16 @@ async def test_hanging_up_after_a_provisional_result_leaves_a_receipt(fake: Fake
 )
 async def test_a_card_asks_where_no_voice_can(config: SessionConfig, sound_ms: int, why: str) -> None:
     table = Table(consent="voice")
-    async with provider_call(OPENAI, table.tools, config) as made:
+    async with provider_call(OPENAI, table, config) as made:
         provider = await made.service.session()
         made.feed(sound_ms)
-        made.session.receive(c.ClientTextAppendEvent(text=BOOK))
+        made.session.receive(c.ClientTextAppendEvent(text="Book a table for four on Friday."))
         await provider.until("response.create")
         await OPENAI.call_tool(provider, "call_1", use=USE)
         await made.until_state("asking")
         (told,) = made.custom("consent_question")
         assert (told["by"], why in told["why"]) == ("card", True)
-        made.on_card(False)
+        made.session.receive(c.ClientToolResultEvent(id="call_1", name="book_table", output="", confirmed=False))
         receipt = await made.until_receipt()
         assert (receipt["answered_by"], receipt["answer"], receipt["done"]) == ("card", "no", "denied")
         assert table.booked == []
@@ -261,33 +272,46 @@ async def test_a_card_asks_where_no_voice_can(config: SessionConfig, sound_ms: i
 async def test_words_that_come_late_are_read_with_what_was_said_since() -> None:
     """A yes whose words are slow is no yes while the user goes on."""
     table = Table()
-    async with provider_call(OPENAI, table.tools) as made:
-        provider = await asked_aloud(made)
-
-        async def words(item_id: str, text: str) -> None:
-            kind, usage = "conversation.item.input_audio_transcription.completed", {"type": "duration", "seconds": 1}
-            await provider.send(kind, item_id=item_id, content_index=0, transcript=text, usage=usage)
-
-        async def ends(item_id: str, end_ms: int, previous: str | None) -> None:
-            await provider.send("input_audio_buffer.speech_stopped", audio_end_ms=end_ms, item_id=item_id)
-            await provider.send("input_audio_buffer.committed", previous_item_id=previous, item_id=item_id)
-
+    async with provider_call(OPENAI, table) as made:
+        provider = await made.service.session()
+        made.feed(2_000)
+        await provider.hear("item_u1", start_ms=500, end_ms=1_500, transcript="Book a table for four on Friday.")
+        await provider.until("response.create")
+        await OPENAI.call_tool(provider, "call_1", use=USE)
+        await speak_beside(provider, await provider.until("response.create", 2), QUESTION, 1)
+        await made.until_state("heard")
         made.feed(4_000)
-        await provider.send("input_audio_buffer.speech_started", audio_start_ms=2_600, item_id="item_u2")
-        await ends("item_u2", 3_000, None)
+        await hear_without_words(provider, "item_u2", 2_600, 3_000)
         await provider.send("input_audio_buffer.speech_started", audio_start_ms=4_600, item_id="item_u3")
-        await words("item_u2", "Yes.")
-        await ends("item_u3", 5_600, "item_u2")
-        await words("item_u3", "But only three.")
+        await completed(provider, "item_u2", "Yes.")
+        await provider.send("input_audio_buffer.speech_stopped", audio_end_ms=5_600, item_id="item_u3")
+        await provider.send("input_audio_buffer.committed", previous_item_id="item_u2", item_id="item_u3")
+        await completed(provider, "item_u3", "But only three.")
         asked = await provider.until("response.create", 3)
         assert "for three people" in asked["response"]["instructions"]
         assert table.booked == []
 
 
+async def hear_without_words(provider: Any, item_id: str, start_ms: int, end_ms: int) -> None:
+    await provider.send("input_audio_buffer.speech_started", audio_start_ms=start_ms, item_id=item_id)
+    await provider.send("input_audio_buffer.speech_stopped", audio_end_ms=end_ms, item_id=item_id)
+    await provider.send("input_audio_buffer.committed", previous_item_id=None, item_id=item_id)
+
+
+async def completed(provider: Any, item_id: str, words: str) -> None:
+    kind = "conversation.item.input_audio_transcription.completed"
+    usage = {"type": "duration", "seconds": 1}
+    await provider.send(kind, item_id=item_id, content_index=0, transcript=words, usage=usage)
+
+
 async def test_a_question_that_is_answered_before_the_model_begins_is_not_spoken() -> None:
     table = Table()
-    async with provider_call(OPENAI, table.tools) as made:
-        provider = await orders(made)
+    async with provider_call(OPENAI, table) as made:
+        provider = await made.service.session()
+        made.feed(2_000)
+        await provider.hear("item_u1", start_ms=500, end_ms=1_500, transcript="Book a table for four on Friday.")
+        await provider.until("response.create")
+        await OPENAI.call_tool(provider, "call_1", use=USE)
         asked = await provider.until("response.create", 2)
         made.feed(1_000)
         await provider.hear("item_u2", start_ms=2_200, end_ms=2_800, transcript="No, stop.")
@@ -295,4 +319,4 @@ async def test_a_question_that_is_answered_before_the_model_begins_is_not_spoken
         assert (receipt["answer"], receipt["heard_whole"], receipt["done"]) == ("no", False, "denied")
         await speak_beside(provider, asked, QUESTION, 1)
         await provider.until("response.cancel")
-        assert made.of(s.AgentResponseAudioDeltaEvent) == []
+        assert made.log.of(s.AgentResponseAudioDeltaEvent) == []

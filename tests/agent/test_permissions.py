@@ -23,8 +23,9 @@ from realtime.permission.accepted import AcceptedRules
 from realtime.state.restore import restore
 from realtime.tool import Toolkit
 from tests.agent.fakes import Call, call
-from tests.agent.test_confirmation import PAY, Till, answer, asked, asked_to_pay, errors, of_call, pays_once
+from tests.agent.test_confirmation import PAY, Till, answer, asked, errors, of_call, pays_once
 from tests.agent.test_text_reply import started
+from tests.agent.test_tool_replies import follow
 from tests.agent.test_tools import ask_tools, clock, results
 from tests.state.test_replies import project
 
@@ -66,7 +67,10 @@ def accepts(question: ToolCallBlock, *numbers: int, **fields: Any) -> c.ClientTo
 async def test_a_rule_that_allows_lets_a_call_run_without_a_question() -> None:
     """HITL-08: no question asked. HITL-12: pending, allowed, finished. MSG-62: allowed before its result."""
     made_till = till(rule(ALLOW, "amount<=20"))
-    async with asked_to_pay(made_till) as (made, events):
+    async with call(toolkit=made_till.tools) as made:
+        events = follow(made)
+        made.receive(c.ClientTextAppendEvent(text="Pay five."))
+        ask_tools(made, PAY)
         await asyncio.sleep(2)
         assert (asked(made), made_till.paid, results(made)) == ([], [5], [("call_1", "success", "paid 5")])
         made.link.reply(500, "Done.")
@@ -81,7 +85,10 @@ async def test_a_rule_that_allows_lets_a_call_run_without_a_question() -> None:
 async def test_a_rule_that_denies_gives_the_model_the_reason_and_nobody_is_asked() -> None:
     """HITL-09: denied by a rule. HITL-14: from pending to finished. MSG-75: the model reacts to it."""
     made_till = till(rule(ALLOW), rule(DENY, "amount>100"))
-    async with asked_to_pay(made_till, pay(1, 101)) as (made, events):
+    async with call(toolkit=made_till.tools) as made:
+        events = follow(made)
+        made.receive(c.ClientTextAppendEvent(text="Pay a lot."))
+        ask_tools(made, pay(1, 101))
         await asyncio.sleep(1)
         assert asked(made) == []
         ((_, state, text),) = results(made)
@@ -94,6 +101,16 @@ async def test_a_rule_that_denies_gives_the_model_the_reason_and_nobody_is_asked
     walk = of_call(events)
     assert {state for state, _ in walk} == {"pending", "finished"}
     assert walk[-1] == ("finished", "denied")
+
+
+async def test_arguments_are_judged_as_the_function_gets_them() -> None:
+    """A model may write a number as text."""
+    made_till = till(rule(DENY, "amount>100"), confirm=False)
+    async with call(toolkit=made_till.tools) as made:
+        ask_tools(made, pay(1, '"101"'), pay(2, '"99"'))
+        await asyncio.sleep(2)
+        assert [(one, state) for one, state, _ in results(made)] == [("call_1", "denied"), ("call_2", "success")]
+    assert made_till.paid == [99]
 
 
 async def test_defaults_count_as_arguments() -> None:
@@ -115,7 +132,8 @@ async def test_defaults_count_as_arguments() -> None:
 async def test_a_rule_that_asks_makes_a_tool_ask_that_never_did_and_offers_no_rule() -> None:
     """A rule that were accepted would change nothing."""
     made_till = till(rule(ASK, "amount>20"), confirm=False)
-    async with asked_to_pay(made_till, pay(1, 20), pay(2, 21)) as (made, _):
+    async with call(toolkit=made_till.tools) as made:
+        ask_tools(made, pay(1, 20), pay(2, 21))
         await asyncio.sleep(2)
         (question,) = asked(made)
         assert (question.id, question.suggested_rules, made_till.paid) == ("call_2", [], [20])
@@ -125,29 +143,25 @@ async def test_a_rule_that_asks_makes_a_tool_ask_that_never_did_and_offers_no_ru
 
 
 @pytest.mark.parametrize(
-    ("rules", "mode", "confirm", "amount", "expected"),
+    ("mode", "confirm", "expected"),
     [
-        ([], "default", False, 5, "success"),
-        ([], "default", True, 5, "asking"),
-        ([], "explore", False, 5, "denied"),
-        ([], "explore", True, 5, "denied"),
-        ([], "bypass", True, 5, "success"),
-        ([], "dont_ask", False, 5, "success"),
-        ([], "dont_ask", True, 5, "denied"),
-        ([], "accept_edits", True, 5, "asking"),
-        ([rule(DENY, "amount>100")], "default", False, '"101"', "denied"),
-        ([rule(DENY, "amount>100")], "default", False, '"99"', "success"),
+        ("default", False, "success"),
+        ("default", True, "asking"),
+        ("explore", False, "denied"),
+        ("explore", True, "denied"),
+        ("bypass", True, "success"),
+        ("dont_ask", False, "success"),
+        ("dont_ask", True, "denied"),
+        ("accept_edits", True, "asking"),
     ],
 )
-async def test_rules_decide_and_the_mode_where_no_rule_does(
-    rules: list[PermissionRule], mode: str, confirm: bool, amount: object, expected: str
-) -> None:
-    """Arguments are judged as the function gets them: a model may write a number as text."""
-    made_till = till(*rules, mode=mode, confirm=confirm)
-    async with asked_to_pay(made_till, pay(1, amount)) as (made, _):
+async def test_the_mode_decides_where_no_rule_does(mode: str, confirm: bool, expected: str) -> None:
+    made_till = till(mode=mode, confirm=confirm)
+    async with call(toolkit=made_till.tools) as made:
+        ask_tools(made, PAY)
         await asyncio.sleep(2)
         state = "asking" if asked(made) else results(made)[0][1]
-        assert (state, len(made_till.paid)) == (expected, expected == "success")
+        assert state == expected
 
 
 async def test_what_only_reads_runs_in_explore() -> None:
@@ -173,7 +187,8 @@ async def test_a_tool_may_say_itself_what_is_dangerous_and_how_its_rules_match()
             return ["small"]
 
     made_till = till(rule(ALLOW, "small"), permissions=Careful())
-    async with asked_to_pay(made_till, pay(1, 1), pay(2, 9), pay(3, 10), pay(4, 60)) as (made, _):
+    async with call(toolkit=made_till.tools) as made:
+        ask_tools(made, pay(1, 1), pay(2, 9), pay(3, 10), pay(4, 60))
         await asyncio.sleep(2)
         small = PermissionRule(tool_name="pay", rule_content="small", behavior=ALLOW, source="suggested")
         assert [(one.id, one.suggested_rules) for one in asked(made)] == [("call_3", [small]), ("call_4", [])]
@@ -186,7 +201,8 @@ async def test_a_fault_in_a_tools_permissions_denies_the_call_and_the_talk_goes_
             raise ZeroDivisionError
 
     made_till = till(rule(ALLOW, "x"), permissions=Broken())
-    async with asked_to_pay(made_till) as (made, _):
+    async with call(toolkit=made_till.tools) as made:
+        ask_tools(made, PAY)
         await asyncio.sleep(1)
         ((_, state, text),) = results(made)
         assert (state, "ZeroDivisionError" in text) == ("denied", True)
@@ -199,7 +215,10 @@ async def test_a_fault_in_a_tools_permissions_denies_the_call_and_the_talk_goes_
 async def test_rules_are_suggested_with_the_question_from_the_narrowest_to_the_whole_tool() -> None:
     """MSG-65, HITL-16: present on the asking event, for clients of both vocabularies."""
     made_till = till()
-    async with asked_to_pay(made_till) as (made, events):
+    async with call(toolkit=made_till.tools) as made:
+        events = follow(made)
+        made.receive(c.ClientTextAppendEvent(text="Pay five."))
+        ask_tools(made, PAY)
         await asyncio.sleep(0.1)
         (question,) = asked(made)
         contents = [(one.tool_name, one.rule_content, one.behavior) for one in question.suggested_rules]
@@ -212,7 +231,8 @@ async def test_rules_are_suggested_with_the_question_from_the_narrowest_to_the_w
 async def test_an_accepted_rule_lets_the_next_matching_call_run_and_no_other() -> None:
     """HITL-16: accepted rule auto-allows the next matching call. HITL-23: rule accepted -> custom event seen."""
     made_till = till()
-    async with asked_to_pay(made_till) as (made, _):
+    async with call(toolkit=made_till.tools) as made:
+        ask_tools(made, PAY)
         (question,) = asked(made)
         made.receive(accepts(question, 1))
         await asyncio.sleep(2)
@@ -245,7 +265,8 @@ async def test_a_rule_is_accepted_by_an_event_of_the_reply_vocabulary_too() -> N
 )
 async def test_a_rule_that_was_not_suggested_is_refused_and_the_question_stays_open(wanted: PermissionRule) -> None:
     made_till = till()
-    async with asked_to_pay(made_till) as (made, _):
+    async with call(toolkit=made_till.tools) as made:
+        ask_tools(made, PAY)
         (question,) = asked(made)
         rules = [question.suggested_rules[0], wanted]
         made.receive(c.ClientToolResultEvent(id="call_1", name="pay", output="", confirmed=True, rules=rules))
@@ -257,7 +278,8 @@ async def test_a_rule_that_was_not_suggested_is_refused_and_the_question_stays_o
 
 
 async def test_a_refusal_accepts_no_rules() -> None:
-    async with asked_to_pay(till()) as (made, _):
+    async with call(toolkit=till().tools) as made:
+        ask_tools(made, PAY)
         rules = asked(made)[0].suggested_rules
         made.receive(c.ClientToolResultEvent(id="call_1", name="pay", output="", confirmed=False, rules=rules))
         assert (errors(made), results(made)) == (["unknown_rule"], [])
@@ -265,7 +287,8 @@ async def test_a_refusal_accepts_no_rules() -> None:
 
 async def test_a_second_answer_with_a_rule_changes_nothing() -> None:
     made_till = till()
-    async with asked_to_pay(made_till) as (made, _):
+    async with call(toolkit=made_till.tools) as made:
+        ask_tools(made, PAY)
         (question,) = asked(made)
         made.receive(answer(False), accepts(question, 2))
         await asyncio.sleep(1)
@@ -274,7 +297,8 @@ async def test_a_second_answer_with_a_rule_changes_nothing() -> None:
 
 async def test_an_accepted_rule_answers_the_open_questions_that_it_is_about() -> None:
     made_till = till()
-    async with asked_to_pay(made_till, PAY, pay(2, 4), pay(3, 6)) as (made, _):
+    async with call(toolkit=made_till.tools) as made:
+        ask_tools(made, PAY, pay(2, 4), pay(3, 6))
         made.receive(accepts(asked(made)[0], 1))
         await asyncio.sleep(2)
         assert sorted(made_till.paid) == [4, 5]
@@ -286,7 +310,10 @@ async def test_an_accepted_rule_answers_the_open_questions_that_it_is_about() ->
 
 async def test_a_changed_input_that_a_rule_denies_does_not_run() -> None:
     made_till = till(rule(DENY, "amount>100"))
-    async with asked_to_pay(made_till) as (made, events):
+    async with call(toolkit=made_till.tools) as made:
+        events = follow(made)
+        made.receive(c.ClientTextAppendEvent(text="Pay five."))
+        ask_tools(made, PAY)
         changed = ToolCallBlock(id="call_1", name="pay", input='{"amount": 500}')
         made.receive(accepts(asked(made)[0], 0, tool_call=changed))
         await asyncio.sleep(1)
@@ -300,7 +327,8 @@ async def test_a_changed_input_that_a_rule_denies_does_not_run() -> None:
 
 async def test_a_changed_input_runs_by_the_consent_and_the_rule_is_about_what_was_suggested() -> None:
     made_till = till()
-    async with asked_to_pay(made_till) as (made, _):
+    async with call(toolkit=made_till.tools) as made:
+        ask_tools(made, PAY)
         changed = ToolCallBlock(id="call_1", name="pay", input='{"amount": 7}')
         made.receive(accepts(asked(made)[0], 1, tool_call=changed))
         await asyncio.sleep(2)
@@ -323,7 +351,8 @@ async def test_accepted_rules_end_with_the_call_and_another_call_has_none() -> N
 async def test_accepted_rules_hold_in_a_call_that_outlives_its_server() -> None:
     """They are in the log, and told again."""
     made_till = till()
-    async with asked_to_pay(made_till) as (made, _):
+    async with call(toolkit=made_till.tools) as made:
+        ask_tools(made, PAY)
         made.receive(accepts(asked(made)[0], 1))
         stored = [*made.log]
     restored = restore(stored)
@@ -341,7 +370,8 @@ async def test_accepted_rules_hold_in_a_call_that_outlives_its_server() -> None:
 async def test_what_the_program_takes_from_the_user_is_told_and_its_own_rules_are_not() -> None:
     own = rule(DENY, "amount>1000")
     made_till = till(own)
-    async with asked_to_pay(made_till) as (made, _):
+    async with call(toolkit=made_till.tools) as made:
+        ask_tools(made, PAY)
         made.receive(accepts(asked(made)[0], 1))
         (accepted,) = updates(made)[0]["rules"]
         permissions = made.agent.permissions
