@@ -36,47 +36,28 @@ from tests.agent.thinking import (
     shape,
     weather,
 )
-from tests.agent.voice import COSTS, SYNTHESIS_S, Talk, VoiceCall, memory_of, talk, typed_item, voice_call
+from tests.agent.voice import COSTS, SYNTHESIS_S, memory_of, talk, typed_item, voice_call
 from tests.model.local.stand_ins import silence, speech, typed
-from tests.volumes import volume
 
 pytestmark = pytest.mark.virtual_time(costs=COSTS)
 
 STORY = "Once there was a lighthouse. It could not sleep. So it shone all night."
 TURN = silence(400), speech(600), silence(1_000)
-TO_OSLO = call("get_weather", city="Oslo")
-LET_ME_SEE = TextBlock(text="Let me see.")
 
 
-async def ask(one: VoiceCall, text: str = "Hello", n: int = 1) -> m.ModelResponseDoneEvent:
-    """A typed question, the `n`-th, and the end of its answer."""
-    one.send(typed(text, f"question {n}"), ResponseCreate())
-    done: m.ModelResponseDoneEvent = await one.until(m.ModelResponseDoneEvent, n)
-    return done
-
-
-async def asked(one: Talk, text: str, responses: int) -> ServerEvents.AgentResponseDoneEvent:
-    """A typed question of a whole call, and the end of so many responses."""
-    await one.type(text)
-    done: ServerEvents.AgentResponseDoneEvent = await one.until(ServerEvents.AgentResponseDoneEvent, responses)
-    return done
-
-
-def spoken_item(item_id: str, text: str) -> Item:
-    return Item(id=item_id, role="assistant", content=(ContentPart(type="audio", transcript=text),))
-
-
-async def open_door(room: str) -> str:
-    """Opens a door."""
-    return f"{room} is open"
+# -- what is spoken ----------------------------------------------------------------------------------------------------
 
 
 async def test_words_are_spoken_sentence_by_sentence_as_they_come() -> None:
     async with voice_call(react(model=ScriptedChat(say(STORY), piece_s=0.1))) as one:
-        await ask(one, "Tell me a story")
+        one.send(typed("Tell me a story"), ResponseCreate())
+        await one.until(m.ModelResponseDoneEvent)
     spoken = one.all(m.ModelResponseAudioTranscriptDeltaEvent)
-    sentences = ["Once there was a lighthouse.", " It could not sleep.", " So it shone all night."]
-    assert [event.delta for event in spoken] == sentences
+    assert [event.delta for event in spoken] == [
+        "Once there was a lighthouse.",
+        " It could not sleep.",
+        " So it shone all night.",
+    ]
     # The last word of a sentence comes with the white space behind it: 0.1 s for each word, 0.02 s for the sound.
     assert [one.at(event) for event in spoken] == pytest.approx([0.62, 1.02, 1.42])
 
@@ -88,37 +69,59 @@ async def first_sound_s(language_model: Any) -> float:
         return one.first_sound_s()
 
 
-async def test_an_agent_answers_as_fast_as_its_chat_model_alone_and_its_tools() -> None:
+async def test_an_agent_answers_as_fast_as_its_chat_model_alone() -> None:
     """Turn end to first sound: the chat model's first sentence and its synthesis."""
     chat = ScriptedChat(say(STORY), piece_s=0.1)
     alone_s = await first_sound_s(FormattedLanguageModel(chat, PlainFormatter()))
     behind_agent_s = await first_sound_s(react(model=chat))
     assert alone_s == pytest.approx(0.6 + SYNTHESIS_S, abs=0.06)
     assert behind_agent_s - alone_s <= 0.02
-    calls = [call("get_weather", "a", city="Oslo"), call("get_weather", "b", city="Rome")]
-    async with talk(react(calls, say("Rain."), toolkit=weather(), parallel_tool_calls=True)) as one:
-        asked_s = asyncio.get_running_loop().time()
+
+
+async def test_tools_cost_the_time_that_they_take() -> None:
+    chat = ScriptedChat([call("get_weather", "a", city="Oslo"), call("get_weather", "b", city="Rome")], say("Rain."))
+    agent = react(model=chat, toolkit=weather(), parallel_tool_calls=True)
+    async with talk(agent) as one:
         await one.type("How is the weather in Oslo and in Rome?")
         spoken = await one.until(ServerEvents.AgentResponseAudioDeltaEvent)
-    assert one.at(spoken) - asked_s <= 0.2 + SYNTHESIS_S + 0.05
+    assert one.at(spoken) <= 0.2 + SYNTHESIS_S + 0.05
 
 
 async def test_thinking_is_told_and_not_spoken() -> None:
     agent = react([ThinkingBlock(thinking="They greet me."), TextBlock(text="Hello!")])
     async with voice_call(agent) as one:
-        await ask(one)
+        one.send(typed("Hi"), ResponseCreate())
+        await one.until(m.ModelResponseDoneEvent)
     assert [event.thinking for event in one.all(m.ModelResponseThinkingDoneEvent)] == ["They greet me."]
     assert one.said == ["Hello!"]
 
 
-async def test_its_tools_run_within_it_and_stand_in_the_log_like_any() -> None:
-    """The RealtimeAgent has no tool of this name, and shows the call and its result all the same.
-
-    Each response tells what it cost; the call tells the agent's name and its model's.
-    """
-    agent = react([LET_ME_SEE, TO_OSLO], say("It rains in Oslo."), toolkit=weather())
+async def test_each_response_tells_what_it_cost() -> None:
+    agent = react([call("get_weather", city="Oslo")], say("Rain."), toolkit=weather())
     async with talk(agent) as one:
-        await asked(one, "How is the weather in Oslo?", 2)
+        await one.type("Weather?")
+        done = await one.until(ServerEvents.AgentResponseDoneEvent, 2)
+    assert (done.input_tokens, done.output_tokens) == (10, 5)
+    assert one.all(ServerEvents.AgentResponseDoneEvent)[0].input_tokens == 10
+
+
+async def test_it_is_called_by_its_name_and_its_models() -> None:
+    async with talk(react(say("Hello."))) as one:
+        ready = await one.until(ServerEvents.AgentReadyEvent)
+    assert ready.model["model"] == "Friday on scripted"
+
+
+# -- its tools ---------------------------------------------------------------------------------------------------------
+
+
+async def test_its_tools_run_within_it_and_stand_in_the_log_like_any() -> None:
+    """The RealtimeAgent has no tool of this name, and shows the call and its result all the same."""
+    agent = react(
+        [TextBlock(text="Let me see."), call("get_weather", city="Oslo")], say("It rains in Oslo."), toolkit=weather()
+    )
+    async with talk(agent) as one:
+        await one.type("How is the weather in Oslo?")
+        await one.until(ServerEvents.AgentResponseDoneEvent, 2)
         assert one.story == [
             "says Let me see.",
             'calls get_weather({"city": "Oslo"})',
@@ -131,9 +134,6 @@ async def test_its_tools_run_within_it_and_stand_in_the_log_like_any() -> None:
         replies = messages([reply for event in one.events for reply in projection.push(event)] + projection.settle())
         await asyncio.sleep(5)  # it is played
     assert shape(replies[-1].content) == shape((await remembered(agent))[-1].content)
-    costs = [(done.input_tokens, done.output_tokens) for done in one.all(ServerEvents.AgentResponseDoneEvent)]
-    assert costs == [(10, 5)] * 2
-    assert one.all(ServerEvents.AgentReadyEvent)[0].model["model"] == "Friday on scripted"
 
 
 async def test_what_a_tool_gives_and_notes_while_it_runs_is_progress_of_its_card() -> None:
@@ -157,12 +157,9 @@ async def test_what_a_tool_gives_and_notes_while_it_runs_is_progress_of_its_card
     ]
 
 
-async def test_a_tool_knows_its_call_and_what_it_says_is_heard_while_it_runs() -> None:
-    seen: list[ToolContext] = []
-
+async def test_a_tool_that_says_something_is_heard_while_it_runs() -> None:
     async def search(context: ToolContext) -> str:
         """Searches."""
-        seen.append(context)
         context.say("This takes a moment.")
         await asyncio.sleep(5)
         return "found"
@@ -171,15 +168,30 @@ async def test_a_tool_knows_its_call_and_what_it_says_is_heard_while_it_runs() -
         await one.type("Search!")
         await one.until(ServerEvents.AgentResponseToolResultEvent)
     assert [line for line in one.story if line.startswith("says")] == ["says This takes a moment."]
+
+
+async def test_a_tool_knows_the_call_that_it_runs_in() -> None:
+    seen: list[ToolContext] = []
+
+    async def who(context: ToolContext) -> str:
+        """Tells who asks."""
+        seen.append(context)
+        return "you"
+
+    async with talk(react([call("who")], say("You."), toolkit=Toolkit([who]))) as one:
+        await one.type("Who am I?")
+        await one.until(ServerEvents.AgentResponseDoneEvent, 2)
     assert seen[0].agent_name == "Robin"
     assert seen[0].call_id
 
 
 async def test_calls_have_ids_of_their_own_whatever_the_chat_model_gives() -> None:
-    agent = react([TO_OSLO], say("Rain."), [call("get_weather", city="Rome")], say("Sun."), toolkit=weather())
+    agent = react([call("get_weather", city="Oslo")], say("Rain."), [call("get_weather", city="Rome")], say("Sun."))
+    agent.toolkit.register(weather().tools["get_weather"].original_func)
     async with talk(agent) as one:
         for n, text in enumerate(("Oslo?", "And Rome?"), 1):
-            await asked(one, text, 2 * n)
+            await one.type(text)
+            await one.until(ServerEvents.AgentResponseDoneEvent, 2 * n)
             await asyncio.sleep(5)
     calls = [event.tool_use.id for event in one.all(ServerEvents.AgentResponseToolUseDoneEvent)]
     assert len({*calls}) == 2
@@ -188,8 +200,18 @@ async def test_calls_have_ids_of_their_own_whatever_the_chat_model_gives() -> No
 
 async def test_tools_of_the_call_are_offered_too_and_run_in_the_call() -> None:
     """Such as those that need the user's consent, those of the client, and a hand-over."""
-    calls = [call("get_weather", "a", city="Oslo"), call("open_door", "b", room="attic")]
-    agent = react(calls, say("Done."), toolkit=weather())
+
+    def open_door(room: str) -> str:
+        """Opens a door.
+
+        Args:
+            room: Which.
+        """
+        return f"{room} is open"
+
+    agent = react(
+        [call("get_weather", "a", city="Oslo"), call("open_door", "b", room="attic")], say("Done."), toolkit=weather()
+    )
     toolkit = Toolkit()
     toolkit.register(open_door, consent="card")
     async with talk(agent, toolkit=toolkit) as one:
@@ -210,66 +232,108 @@ async def test_tools_of_the_call_are_offered_too_and_run_in_the_call() -> None:
     )
 
 
-async def test_pictures_of_a_camera_do_not_interrupt_a_tool_but_a_client_that_cancels_stops_it() -> None:
-    agent = react([TO_OSLO], say("Rain."), [TO_OSLO], say("never"), toolkit=weather(), agent_class=Waiter)
+async def test_pictures_of_a_camera_do_not_interrupt_a_tool() -> None:
+    agent = react([call("get_weather", city="Oslo")], say("Rain."), toolkit=weather(), agent_class=Waiter)
     async with talk(agent.as_language_model(takes_images=True)) as one:
-        await asked(one, "Weather?", 1)
-        await one.agent.handle_input(ClientEvents.ClientImageAppendEvent(image=b"\xff\xd8\xff"))
+        await one.type("Weather?")
+        await one.until(ServerEvents.AgentResponseDoneEvent)
+        image = ClientEvents.ClientImageAppendEvent(image=b"\xff\xd8\xff")
+        await one.agent.handle_input(image)
         await one.until(ServerEvents.AgentResponseDoneEvent, 2)
-        assert agent.interruptions == 0
-        assert one.story[-2:] == ["says Rain.", "completed"]
-        await asyncio.sleep(5)
-        done = await asked(one, "And now?", 3)
-        await one.agent.handle_input(ClientEvents.ClientResponseCancelEvent(response_id=done.response_id))
-        await asyncio.sleep(2)
-    assert agent.interruptions == 1
-    assert len(requests_of(agent)) == 3
+    assert agent.interruptions == 0
+    assert one.story[-2:] == ["says Rain.", "completed"]
     (look,) = [block for msg in await remembered(agent) for block in msg.get_content_blocks("data")]
     assert look.source.media_type == "image/jpeg"
 
 
-async def test_the_instructions_of_the_call_follow_its_own_and_are_told_once() -> None:
+async def test_its_own_tool_comes_first_where_the_call_has_one_of_that_name() -> None:
+    def get_weather(city: str) -> str:
+        """Another one.
+
+        Args:
+            city: Where.
+        """
+        return "the call's"
+
+    agent = react([call("get_weather", city="Oslo")], say("Rain."), toolkit=weather())
+    async with talk(agent, toolkit=Toolkit([get_weather])) as one:
+        await one.type("Weather?")
+        await one.until(ServerEvents.AgentResponseDoneEvent, 2)
+    assert "success: Oslo: rain" in one.story
+    assert requests_of(agent)[0].tools == ["get_weather"]
+
+
+async def test_the_instructions_of_the_call_follow_its_own() -> None:
     agent = react(say("Hello."))
     async with talk(agent, sys_prompt="Speak English.") as one:
-        await asked(one, "Hi", 1)
+        await one.type("Hi")
+        await one.until(ServerEvents.AgentResponseDoneEvent)
     assert requests_of(agent)[0].texts == ["Be brief.\n\nSpeak English.", "Hi"]
     assert agent.from_call is None
     await agent(UserMsg("user", "And now in writing"))
     assert requests_of(agent)[1].texts[0] == "Be brief."
-    same = react(say("Hello."), sys_prompt="Be kind.")
-    async with voice_call(same) as call_:
-        await ask(call_)
-    assert requests_of(same)[0].texts[0] == "Be kind."
 
 
-REST = Item(
-    id="rest",
-    role="assistant",
-    content=(ContentPart(type="audio", transcript="It could not sleep. So it shone all night."),),
-)
+async def test_a_call_with_its_own_prompt_tells_it_once() -> None:
+    agent = react(say("Hello."), sys_prompt="Be kind.")
+    async with voice_call(agent) as one:
+        one.send(typed("Hi"), ResponseCreate())
+        await one.until(m.ModelResponseDoneEvent)
+    assert requests_of(agent)[0].texts[0] == "Be kind."
 
 
-@pytest.mark.parametrize(
-    ("heard", "then", "remembers"),
-    [
-        ("Once there was a lighthouse. It could", (), "Once there was a lighthouse. It could"),
-        # A false interruption: the rest is played as an item of its own, as `Responses.resume` does it.
-        ("Once there was a lighthouse.", (ItemCreate(REST),), STORY),
-    ],
-    ids=["interrupted", "false-interruption"],
-)
-async def test_a_reply_that_was_given_long_ago_is_remembered_as_far_as_it_is_played(
-    heard: str, then: tuple[ItemCreate, ...], remembers: str
-) -> None:
+# -- interruptions -----------------------------------------------------------------------------------------------------
+
+
+async def test_speech_interrupts_it_and_it_remembers_what_was_heard() -> None:
+    agent = react(model=ScriptedChat(say(STORY), say("Fine."), piece_s=0.3))
+    async with voice_call(agent, "please stop") as one:
+        one.send(typed("Tell me a story"), ResponseCreate())
+        audio = await one.until(m.ModelResponseAudioDeltaEvent)
+        assert agent.is_replying
+        await one.say(silence(400), speech(600))
+        assert (await one.until(m.ModelResponseDoneEvent)).status == "cancelled"
+        assert not agent.is_replying
+        one.send(ItemTruncate(audio.item_id, 400, "Once there"))
+        await one.say(silence(1_000))
+        await one.until(m.ModelResponseDoneEvent, 2)
+    assert requests_of(agent)[1].texts[1:] == ["Tell me a story", "Once there", "please stop"]
+    assert await memory_of(agent) == [
+        "user: Tell me a story",
+        "assistant: Once there",
+        "user: please stop",
+        "assistant: Fine.",
+    ]
+
+
+async def test_a_reply_that_was_given_long_ago_is_cut_when_it_is_not_played_to_its_end() -> None:
     agent = react(say(STORY), say("Fine."))
     async with voice_call(agent, "please stop") as one:
-        await ask(one, "Tell me a story")
+        one.send(typed("Tell me a story"), ResponseCreate())
+        await one.until(m.ModelResponseDoneEvent)
         audio = one.all(m.ModelResponseAudioDeltaEvent)[0]
         assert (await memory_of(agent))[-1] == f"assistant: {STORY}"
-        one.send(ItemTruncate(audio.item_id, 1_400, heard), *then)
+        one.send(ItemTruncate(audio.item_id, 1_400, "Once there was a lighthouse. It could"))
         await one.say(*TURN)
         await one.until(m.ModelResponseDoneEvent, 2)
-    assert (await memory_of(agent))[1] == f"assistant: {remembers}"
+    assert (await memory_of(agent))[1] == "assistant: Once there was a lighthouse. It could"
+
+
+async def test_a_false_interruption_is_remembered_as_if_it_had_not_been() -> None:
+    """The rest is played as an item of its own, as `Responses.resume` does it."""
+    agent = react(say(STORY), say("Good."))
+    async with voice_call(agent, "nice story") as one:
+        one.send(typed("Tell me a story"), ResponseCreate())
+        await one.until(m.ModelResponseDoneEvent)
+        audio = one.all(m.ModelResponseAudioDeltaEvent)[0]
+        rest = (ContentPart(type="audio", transcript="It could not sleep. So it shone all night."),)
+        one.send(
+            ItemTruncate(audio.item_id, 1_000, "Once there was a lighthouse."),
+            ItemCreate(Item(id="rest", role="assistant", content=rest)),
+        )
+        await one.say(*TURN)
+        await one.until(m.ModelResponseDoneEvent, 2)
+    assert (await memory_of(agent))[1] == f"assistant: {STORY}"
 
 
 async def test_a_reply_that_goes_on_after_a_lost_rest_is_one_conversation() -> None:
@@ -301,30 +365,46 @@ class Waiter(ReActAgent):
 
 
 async def test_a_tool_of_the_call_before_one_of_the_agent_holds_up_neither() -> None:
-    """Where both have one of a name, the agent's own comes first."""
+    async def open_door(room: str) -> str:
+        """Opens a door.
 
-    def get_weather(city: str) -> str:
-        """Another one."""
-        return "the call's"
+        Args:
+            room: Which.
+        """
+        return "open"
 
-    calls = [call("open_door", "a", room="attic"), call("get_weather", "b", city="Oslo")]
-    agent = react(calls, say("Done."), toolkit=weather())
-    async with talk(agent, toolkit=Toolkit([open_door, get_weather])) as one:
-        await asked(one, "Open the attic, and how is Oslo?", 2)
+    agent = react(
+        [call("open_door", "a", room="attic"), call("get_weather", "b", city="Oslo")], say("Done."), toolkit=weather()
+    )
+    async with talk(agent, toolkit=Toolkit([open_door])) as one:
+        await one.type("Open the attic, and how is Oslo?")
+        await one.until(ServerEvents.AgentResponseDoneEvent, 2)
     assert one.story[-2:] == ["says Done.", "completed"]
-    assert "success: Oslo: rain" in one.story
-    assert requests_of(agent)[0].tools == ["get_weather", "open_door"]
+
+
+async def test_the_state_of_an_agent_is_not_loaded_into_a_running_call() -> None:
+    agent = react(say("Hello."))
+    async with talk(agent) as one:
+        await one.type("Hello")
+        await one.until(ServerEvents.AgentResponseDoneEvent)
+        with pytest.raises(UsageError, match="is in a call: load a state before it"):
+            agent.load_state_dict(agent.state_dict())
 
 
 async def test_a_slow_tool_of_the_agent_gets_a_filler() -> None:
     async def order(dish: str) -> str:
-        """Orders a dish."""
+        """Orders a dish.
+
+        Args:
+            dish: Which.
+        """
         await asyncio.sleep(3)
         return "ordered"
 
     agent = react([call("order", dish="soup")], say("It is ordered."), toolkit=Toolkit([order]))
     async with talk(agent, fillers=["One moment."]) as one:
-        await asked(one, "Soup please", 3)
+        await one.type("Soup please")
+        await one.until(ServerEvents.AgentResponseDoneEvent, 3)
     said = [line for line in one.story if line.startswith(("says", "success"))]
     assert said == ["says One moment.", "success: ordered", "says It is ordered."]
 
@@ -333,7 +413,11 @@ async def test_what_the_user_says_while_a_tool_runs_interrupts_it() -> None:
     ended: list[str] = []
 
     async def order(dish: str) -> str:
-        """Orders a dish."""
+        """Orders a dish.
+
+        Args:
+            dish: Which.
+        """
         try:
             await asyncio.sleep(30)
         except asyncio.CancelledError:
@@ -343,9 +427,11 @@ async def test_what_the_user_says_while_a_tool_runs_interrupts_it() -> None:
 
     agent = react([call("order", dish="soup")], say("No soup then."), toolkit=Toolkit([order]), agent_class=Waiter)
     async with talk(agent) as one:
-        await asked(one, "Soup please", 1)
+        await one.type("Soup please")
+        await one.until(ServerEvents.AgentResponseDoneEvent)
         await asyncio.sleep(1)
-        await asked(one, "No, no soup", 2)
+        await one.type("No, no soup")
+        await one.until(ServerEvents.AgentResponseDoneEvent, 2)
         await asyncio.sleep(2)  # it is played
     assert ended == ["cancelled"]
     assert agent.interruptions == 1
@@ -365,6 +451,17 @@ async def test_what_the_user_says_while_a_tool_runs_interrupts_it() -> None:
     ]
 
 
+async def test_a_client_that_cancels_stops_the_tool() -> None:
+    agent = react([call("get_weather", city="Oslo")], say("Rain."), toolkit=weather(), agent_class=Waiter)
+    async with talk(agent) as one:
+        await one.type("Weather?")
+        done = await one.until(ServerEvents.AgentResponseDoneEvent)
+        await one.agent.handle_input(ClientEvents.ClientResponseCancelEvent(response_id=done.response_id))
+        await asyncio.sleep(2)
+    assert agent.interruptions == 1
+    assert len(requests_of(agent)) == 1
+
+
 async def test_an_agent_that_does_not_let_go_holds_nothing_up_for_long() -> None:
     class Stubborn(ReActAgent):
         async def handle_interrupt(self, *args: Any, **kwargs: Any) -> Msg:
@@ -381,6 +478,18 @@ async def test_an_agent_that_does_not_let_go_holds_nothing_up_for_long() -> None
         assert one.first_sound_s() < 2.5
 
 
+# -- where a call begins -----------------------------------------------------------------------------------------------
+
+
+async def test_a_restored_call_primes_an_empty_memory() -> None:
+    spoken = Item(id="i2", role="assistant", content=(ContentPart(type="audio", transcript="Hello Ann."),))
+    agent = react(say("You are Ann."))
+    async with voice_call(agent, history=[typed_item("i1", "I am Ann"), spoken]) as one:
+        one.send(typed("Who am I?"), ResponseCreate())
+        await one.until(m.ModelResponseDoneEvent)
+    assert requests_of(agent)[0].texts[1:] == ["I am Ann", "Hello Ann.", "Who am I?"]
+
+
 async def test_a_memory_that_was_saved_with_the_call_is_not_told_twice() -> None:
     first = react(say("Hello Ann."))
     async with voice_call(first) as one:
@@ -388,9 +497,10 @@ async def test_a_memory_that_was_saved_with_the_call_is_not_told_twice() -> None
         done = await one.until(m.ModelResponseAudioTranscriptDoneEvent)
     second = react(say("You are Ann."))
     second.load_state_dict(first.state_dict())
-    history = [typed_item("i1", "I am Ann"), spoken_item(done.item_id, "Hello Ann.")]
-    async with voice_call(second, history=history) as one:
-        await ask(one, "Who am I?")
+    spoken = Item(id=done.item_id, role="assistant", content=(ContentPart(type="audio", transcript="Hello Ann."),))
+    async with voice_call(second, history=[typed_item("i1", "I am Ann"), spoken]) as one:
+        one.send(typed("Who am I?"), ResponseCreate())
+        await one.until(m.ModelResponseDoneEvent)
     assert requests_of(second)[0].texts[1:] == ["I am Ann", "Hello Ann.", "Who am I?"]
 
 
@@ -399,40 +509,48 @@ async def test_it_greets_where_nobody_has_said_anything() -> None:
     async with voice_call(agent) as one:
         one.send(ResponseCreate(ResponseOverrides(instructions="Greet the caller.")))
         await one.until(m.ModelResponseDoneEvent)
-        greeting = ["Be brief.\n\nGreet the caller.", "(The caller is on the line and listens.)"]
-        assert requests_of(agent)[0].texts == greeting
-        await ask(one, "How are you?", 2)
+        assert requests_of(agent)[0].texts == [
+            "Be brief.\n\nGreet the caller.",
+            "(The caller is on the line and listens.)",
+        ]
+        one.send(typed("How are you?"), ResponseCreate())
+        await one.until(m.ModelResponseDoneEvent, 2)
     assert requests_of(agent)[1].texts[2:] == ["Good morning.", "How are you?"]
 
 
-async def test_a_response_beside_the_conversation_leaves_the_agent_alone_and_needs_a_chat_model() -> None:
+async def test_a_response_beside_the_conversation_leaves_the_agent_alone() -> None:
     agent = react(say("A summary."))
-    beside = ResponseCreate(ResponseOverrides(conversation="none", instructions="Sum it up."))
+    beside = ResponseOverrides(conversation="none", instructions="Sum it up.")
     async with voice_call(agent) as one:
-        one.send(typed("Hello"), beside)
+        one.send(typed("Hello"), ResponseCreate(beside))
         await one.until(m.ModelResponseDoneEvent)
     assert one.said == ["A summary."]
     assert requests_of(agent)[0].texts == ["Sum it up.", "Hello"]
     assert await memory_of(agent) == []
-    async with voice_call(Parrot()) as other:
-        other.send(typed("hello"), beside)
-        done = await other.until(m.ModelResponseDoneEvent)
-    assert (done.status, done.status_details) == ("failed", {"reason": "unsupported_response"})
 
 
-async def test_a_chat_model_that_fails_or_an_agent_that_replies_elsewhere_fails_its_response_and_not_the_call() -> None:
+# -- what goes wrong ---------------------------------------------------------------------------------------------------
+
+
+async def test_a_chat_model_that_fails_fails_its_response_and_not_the_call() -> None:
     agent = react(ProviderError("out of order", code="out_of_order"), say("Here I am."))
     async with voice_call(agent) as one:
-        done = await ask(one, "Hello")
+        one.send(typed("Hello"), ResponseCreate())
+        done = await one.until(m.ModelResponseDoneEvent)
         assert (done.status, done.status_details) == ("failed", {"reason": "out_of_order"})
-        await ask(one, "Hello?", 2)
+        one.send(typed("Hello?", "again"), ResponseCreate())
+        await one.until(m.ModelResponseDoneEvent, 2)
     assert one.said == ["Here I am."]
     assert requests_of(agent)[1].texts[1:] == ["Hello", "Hello?"]
-    busy = react(model=ScriptedChat(say(STORY), piece_s=1))
-    async with voice_call(busy) as one:
-        elsewhere = asyncio.create_task(busy(UserMsg("user", "In writing, please")))
+
+
+async def test_an_agent_that_gives_another_reply_says_so() -> None:
+    agent = react(model=ScriptedChat(say(STORY), piece_s=1))
+    async with voice_call(agent) as one:
+        elsewhere = asyncio.create_task(agent(UserMsg("user", "In writing, please")))
         await asyncio.sleep(0.5)
-        done = await ask(one)
+        one.send(typed("Hello"), ResponseCreate())
+        done = await one.until(m.ModelResponseDoneEvent)
         assert (done.status, done.status_details) == ("failed", {"reason": "agent_replying"})
         assert (await elsewhere).get_text_content() == STORY
 
@@ -445,10 +563,8 @@ async def test_one_agent_serves_one_call_at_a_time() -> None:
                 pass
         assert refused.value.code == "agent_in_call"
     async with voice_call(agent) as one:
-        await ask(one)
-        with pytest.raises(UsageError, match="is in a call: load a state before it"):
-            agent.load_state_dict(agent.state_dict())
-        await one.connection.close()  # and once more at the end of the block
+        one.send(typed("Hello"), ResponseCreate())
+        await one.until(m.ModelResponseDoneEvent)
     assert one.said == ["Hello."]
 
 
@@ -461,9 +577,25 @@ async def test_a_function_makes_an_agent_for_each_call() -> None:
 
     async with voice_call(make) as first, voice_call(make) as second:
         for one in (first, second):
-            await ask(one, "Who are you?")
+            one.send(typed("Who are you?"), ResponseCreate())
+            await one.until(m.ModelResponseDoneEvent)
     assert (first.said, second.said) == (["I am number 0."], ["I am number 1."])
     assert [len(await remembered(agent)) for agent in made] == [2, 2]
+
+
+@pytest.mark.parametrize("after_s", [0.0, 0.1, 0.5, 1.0, 2.0])
+async def test_a_call_that_ends_leaves_nothing_of_the_agent_behind(after_s: float) -> None:
+    agent = react([TextBlock(text="Let me see."), call("get_weather", city="Oslo")], say(STORY), toolkit=weather())
+    before = asyncio.all_tasks()
+    async with voice_call(agent) as one:
+        one.send(typed("Weather?"), ResponseCreate())
+        await asyncio.sleep(after_s)
+    assert asyncio.all_tasks() == before
+    assert not agent.is_replying
+    assert agent.voice_call is None
+
+
+# -- agents of other kinds ---------------------------------------------------------------------------------------------
 
 
 class Parrot(AgentBase):
@@ -489,7 +621,7 @@ class Parrot(AgentBase):
 
 
 @pytest.mark.parametrize("remembers", [True, False])
-async def test_any_agent_can_be_spoken_to_and_its_memory_keeps_what_was_heard(remembers: bool) -> None:
+async def test_any_agent_can_be_spoken_to(remembers: bool) -> None:
     agent = Parrot(remembers=remembers)
     async with voice_call(agent, "good day") as one:
         for turn in (1, 2):
@@ -497,12 +629,29 @@ async def test_any_agent_can_be_spoken_to_and_its_memory_keeps_what_was_heard(re
             await one.until(m.ModelResponseDoneEvent, turn)
             await asyncio.sleep(3)
         assert one.drafts.started == 0
-        one.send(ItemTruncate(one.all(m.ModelResponseAudioDeltaEvent)[-1].item_id, 500, "good day!"))
-        await ask(one, "bye", 3)
-    assert one.said == ["good day! good day!"] * 2 + ["bye! bye!"]
-    assert agent.heard == ["good day", "good day", "bye"]
-    if remembers:
-        assert (await memory_of(agent))[3] == "assistant: good day!"
+    assert one.said == ["good day! good day!"] * 2
+    assert agent.heard == ["good day"] * 2
+
+
+async def test_the_memory_of_any_agent_keeps_what_was_heard() -> None:
+    agent = Parrot()
+    async with voice_call(agent, "good day") as one:
+        one.send(typed("hello"), ResponseCreate())
+        await one.until(m.ModelResponseDoneEvent)
+        one.send(ItemTruncate(one.all(m.ModelResponseAudioDeltaEvent)[0].item_id, 500, "hello!"))
+        await one.say(*TURN)
+        await one.until(m.ModelResponseDoneEvent, 2)
+    assert (await memory_of(agent))[1] == "assistant: hello!"
+
+
+async def test_an_agent_without_a_chat_model_answers_in_the_conversation_only() -> None:
+    async with voice_call(Parrot()) as one:
+        one.send(typed("hello"), ResponseCreate(ResponseOverrides(conversation="none")))
+        done = await one.until(m.ModelResponseDoneEvent)
+    assert (done.status, done.status_details) == ("failed", {"reason": "unsupported_response"})
+
+
+# -- a whole call ------------------------------------------------------------------------------------------------------
 
 
 async def test_a_user_who_interrupts_by_voice_is_answered_by_an_agent_that_knows_what_was_heard() -> None:
@@ -514,7 +663,6 @@ async def test_a_user_who_interrupts_by_voice_is_answered_by_an_agent_that_knows
         await asyncio.sleep(2)
         cut = one.all(ServerEvents.AgentItemTruncatedEvent)[-1]
     assert STORY.startswith(cut.transcript)
-    assert requests_of(agent)[1].texts[1:] == ["Tell me a story", cut.transcript, "please stop now"]
     assert await memory_of(agent) == [
         "user: Tell me a story",
         f"assistant: {cut.transcript}",
@@ -538,9 +686,9 @@ async def test_a_voice_that_asks_for_nothing_leaves_the_agents_memory_as_if_it_h
     assert len(await memory_of(agent)) == 4
 
 
-async def _cancelled_at(step: int) -> int:
-    """Cancel the response after so many steps of its tasks, and go on; returns how many there were."""
-    answers = [LET_ME_SEE, TO_OSLO], say("It rains."), say("Fine.")
+async def _interrupted_at(step: int, *, ends: bool) -> int:
+    """Cancel the response, or end the call, after so many steps of its tasks; returns how many there were."""
+    answers = [TextBlock(text="Let me see."), call("get_weather", city="Oslo")], say("It rains."), say("Fine.")
     agent = react(model=ScriptedChat(*answers, piece_s=0.05), toolkit=weather(), memory=SlowMemory())
     before = asyncio.all_tasks()
     async with voice_call(agent) as one:
@@ -549,41 +697,55 @@ async def _cancelled_at(step: int) -> int:
             if isinstance(event, m.ModelItemDoneEvent):
                 asyncio.get_running_loop().call_soon(one.send, ResponseCreate())
 
-        one.on_event = go_on
-        with Steps(step, lambda: one.send(ResponseCancel())) as steps:
+        one.on_event = None if ends else go_on
+        loop = asyncio.get_running_loop()
+        closing: list[asyncio.Task[None]] = []
+
+        def act() -> None:
+            if ends:
+                closing.append(loop.create_task(one.connection.close()))
+            else:
+                one.send(ResponseCancel())
+
+        with Steps(step, act) as steps:
             one.send(typed("Weather?"), ResponseCreate())
             await asyncio.sleep(5)
-        one.on_event = None
-        one.send(ResponseCancel(), typed("And now?", "again"), ResponseCreate())
-        await asyncio.sleep(5)
-        assert one.all(m.ModelResponseDoneEvent)[-1].status == "completed"
+        if not ends:
+            one.on_event = None
+            one.send(ResponseCancel(), typed("And now?", "again"), ResponseCreate())
+            await asyncio.sleep(5)
+            assert one.all(m.ModelResponseDoneEvent)[-1].status == "completed"
+        await asyncio.gather(*closing)
     assert asyncio.all_tasks() == before
     assert not agent.is_replying
     messages = await remembered(agent)
     assert check_pairs(messages) == []
     calls = [block for msg in messages for block in msg.get_content_blocks("tool_call")]
     assert len(calls) == sum(len(msg.get_content_blocks("tool_result")) for msg in messages)
-    said = [text for msg in messages if msg.role == "assistant" for text in [msg.get_text_content()] if text]
-    assert "".join("".join(said).split()) == "".join("".join(one.said).split())
+    if not ends:
+        said = [text for msg in messages if msg.role == "assistant" for text in [msg.get_text_content()] if text]
+        assert "".join("".join(said).split()) == "".join("".join(one.said).split())
     return steps.count
 
 
-def test_wherever_it_is_cancelled_nothing_is_left_open() -> None:
-    """At every step of every task of the call and the agent; by day at each third."""
-    n_steps = run(_cancelled_at(0), costs=COSTS)
+@pytest.mark.parametrize("ends", [False, True], ids=["cancelled", "call ends"])
+def test_wherever_it_is_stopped_nothing_is_left_open(ends: bool) -> None:
+    """At every step of every task of the call and the agent."""
+    n_steps = run(_interrupted_at(0, ends=ends), costs=COSTS)
     assert n_steps > 20
-    for step in range(1, n_steps + 1, volume(3, 1)):
-        run(_cancelled_at(step), costs=COSTS)
+    for step in range(1, n_steps + 1):
+        run(_interrupted_at(step, ends=ends), costs=COSTS)
 
 
 async def test_replies_are_freed_without_the_collector() -> None:
     """They refer to the call, through the scope of their tools."""
-    agent = react([TO_OSLO], say("Rain."), say("Bye."), toolkit=weather())
+    agent = react([call("get_weather", city="Oslo")], say("Rain."), say("Bye."), toolkit=weather())
     gc.collect()
     gc.disable()
     try:
         async with talk(agent) as one:
-            await asked(one, "Weather?", 2)
+            await one.type("Weather?")
+            await one.until(ServerEvents.AgentResponseDoneEvent, 2)
         await asyncio.sleep(1)
         assert [one for one in gc.get_objects() if type(one) is VoiceReply] == []
     finally:

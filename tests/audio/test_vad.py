@@ -45,6 +45,7 @@ def test_a_reset_stream_is_a_new_one(frames: list[bytes]) -> None:
     assert [stream.probability(frame) for frame in frames] == expected
 
 
+@pytest.mark.real_speech
 def test_floats_are_judged_like_the_same_pcm(frames: list[bytes]) -> None:
     one, other = shared_silero().stream(), shared_silero().stream()
     for frame in frames[:30]:

@@ -117,7 +117,7 @@ async def test_speech_over_the_answer_silences_it_and_cuts_it_after_the_last_wor
         before = len(page.events)
         interrupting = asyncio.create_task(page.speak(speech["barge_in"]))
         await page.until("server_audio_flush")
-        assert page.left_ms() == 0
+        assert page.left_ms() < 1, "less than a sample of 16 kHz and its rounding"
         cut = await page.until("agent_item_truncated")
         assert cut["item_id"] == story
         # The server knows what the page said last.

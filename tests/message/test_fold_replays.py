@@ -2,7 +2,8 @@
 
 import base64
 import json
-from functools import partial
+from collections import defaultdict
+from collections.abc import Sequence
 from typing import Any, get_args
 
 import pytest
@@ -11,33 +12,96 @@ from hypothesis import strategies as st
 
 from realtime.event import read_reply_event
 from realtime.event import reply as e
-from realtime.message import DataBlock, Msg, TextBlock, fold_messages
-from tests.message.streams import KINDS, Json, Streams
+from realtime.message import ConfirmResult, DataBlock, Msg, TextBlock, ToolCallBlock, ToolResultBlock, fold_messages
 
-REPLIES = ("reply_1", "reply_2")
+REPLIES = ("r1", "r2")
+IDS = ("0", "1")
+EVENT_CLASSES: tuple[type[e.ReplyEvent], ...] = get_args(e.AgentEvent)
+
+replies = st.sampled_from(REPLIES)
+ids = st.sampled_from(IDS)
+deltas = st.text(max_size=4)
+chunks = st.binary(max_size=5)
+parts = deltas | st.lists(st.builds(TextBlock, text=deltas, id=ids), max_size=2)
+calls = st.builds(ToolCallBlock, id=ids, name=st.just("f"), input=deltas)
+fields: dict[type[e.ReplyEvent], dict[str, st.SearchStrategy[Any]]] = {
+    e.ReplyStartEvent: {"session_id": st.just("s"), "name": deltas, "role": st.sampled_from(["user", "assistant"])},
+    e.ReplyEndEvent: {"session_id": st.just("s"), "error": st.none() | deltas},
+    e.ExceedMaxItersEvent: {"name": deltas},
+    e.RequestStopEvent: {},
+    e.ModelCallStartEvent: {"model_name": deltas},
+    e.ModelCallEndEvent: {"input_tokens": st.integers(0, 99), "output_tokens": st.integers(0, 99)},
+    e.TextBlockStartEvent: {"block_id": ids},
+    e.TextBlockDeltaEvent: {"block_id": ids, "delta": deltas},
+    e.TextBlockEndEvent: {"block_id": ids, "text": st.none() | deltas},
+    e.ThinkingBlockStartEvent: {"block_id": ids},
+    e.ThinkingBlockDeltaEvent: {"block_id": ids, "delta": deltas},
+    e.ThinkingBlockEndEvent: {"block_id": ids},
+    e.DataBlockStartEvent: {"block_id": ids, "media_type": st.just("audio/pcm")},
+    e.DataBlockDeltaEvent: {"block_id": ids, "data": chunks},
+    e.DataBlockEndEvent: {"block_id": ids},
+    e.HintBlockEvent: {"block_id": ids, "hint": parts, "source": st.none() | deltas},
+    e.ToolCallStartEvent: {"tool_call_id": ids, "tool_call_name": deltas},
+    e.ToolCallDeltaEvent: {"tool_call_id": ids, "delta": deltas},
+    e.ToolCallEndEvent: {"tool_call_id": ids},
+    e.ToolResultStartEvent: {"tool_call_id": ids, "tool_call_name": deltas},
+    e.ToolResultTextDeltaEvent: {"tool_call_id": ids, "delta": deltas},
+    e.ToolResultDataDeltaEvent: {
+        "tool_call_id": ids,
+        "block_id": ids,
+        "media_type": st.just("image/png"),
+        "data": chunks,
+    },
+    e.ToolResultEndEvent: {"tool_call_id": ids, "state": st.sampled_from(["success", "error", "running"])},
+    e.RequireUserConfirmEvent: {"tool_calls": st.lists(calls, max_size=2)},
+    e.UserConfirmResultEvent: {
+        "confirm_results": st.lists(st.builds(ConfirmResult, confirmed=st.booleans(), tool_call=calls), max_size=2)
+    },
+    e.RequireExternalExecutionEvent: {"tool_calls": st.lists(calls, max_size=2)},
+    e.ExternalExecutionResultEvent: {
+        "execution_results": st.lists(st.builds(ToolResultBlock, id=ids, name=deltas, output=parts), max_size=2)
+    },
+    e.UserInterruptEvent: {},
+    e.CustomEvent: {"name": deltas},
+}
+any_event = st.one_of(*(st.builds(cls, reply_id=replies, **of) for cls, of in fields.items()))
 
 
-def opened(reply_id: str) -> list[Json]:
-    """The starts of a block of each kind, so that what follows finds them."""
-    block: Json = {"reply_id": reply_id, "block_id": "block_1", "media_type": "audio/pcm"}
-    tool: Json = {"reply_id": reply_id, "tool_call_id": "call_1", "tool_call_name": "look"}
-    blocks = [block | {"type": f"{kind}_BLOCK_START"} for kind in ("TEXT", "THINKING", "DATA")]
-    return [*blocks, *(tool | {"type": f"{kind}_START"} for kind in ("TOOL_CALL", "TOOL_RESULT"))]
-
-
-def stream_of(seed: int, length: int, opens: bool) -> list[e.AgentEvent]:
-    """Both replies begin, then anything happens. Ids and times count up."""
-    made = Streams(seed)
-    frames = [{"type": "REPLY_START", "reply_id": reply_id, "session_id": "s", "name": "Ada"} for reply_id in REPLIES]
-    frames += [frame for reply_id in REPLIES if opens for frame in opened(reply_id)]
-    frames += [made.frame() for _ in range(length)]
+def numbered(events: Sequence[e.AgentEvent]) -> list[e.AgentEvent]:
+    """The events with ids and times that count up."""
+    frames = [event.model_dump() for event in events]
     return [
         read_reply_event(frame | {"id": f"e{n}", "created_at": f"2026-01-01T00:{n // 60:02}:{n % 60:02}.000Z"})
         for n, frame in enumerate(frames)
     ]
 
 
-streams = st.builds(stream_of, st.integers(0, 2**32), st.integers(0, 60), st.booleans())
+def opened(reply_id: str, block_id: str) -> list[e.AgentEvent]:
+    """The starts of a block of each kind, so that what follows finds them."""
+    block: dict[str, Any] = {"reply_id": reply_id, "block_id": block_id}
+    tool: dict[str, Any] = {"reply_id": reply_id, "tool_call_id": block_id, "tool_call_name": "f"}
+    return [
+        e.TextBlockStartEvent(**block),
+        e.ThinkingBlockStartEvent(**block),
+        e.DataBlockStartEvent(media_type="audio/pcm", **block),
+        e.ToolCallStartEvent(**tool),
+        e.ToolResultStartEvent(**tool),
+    ]
+
+
+STARTS: list[e.AgentEvent] = [e.ReplyStartEvent(reply_id=r, session_id="s", name=r) for r in REPLIES]
+OPENED = [event for reply_id in REPLIES for event in opened(reply_id, "0")]
+growth = st.one_of(
+    *(
+        st.builds(cls, reply_id=replies, **{**of, key: st.just("0")})
+        for cls, of in fields.items()
+        for key in ("block_id", "tool_call_id")
+        if "Delta" in cls.__name__ and key in of
+    )
+)
+streams = st.lists(any_event | growth, max_size=60).flatmap(
+    lambda events: st.sampled_from([numbered(STARTS + events), numbered(STARTS + OPENED + events)])
+)
 
 
 def dumps(messages: list[Msg]) -> list[bytes]:
@@ -45,8 +109,7 @@ def dumps(messages: list[Msg]) -> list[bytes]:
 
 
 def test_every_class_of_event_takes_part() -> None:
-    made = Streams(1)
-    assert {type(read_reply_event(made.frame(kind))) for kind in KINDS} == {*get_args(e.AgentEvent)}
+    assert set(fields) == set(EVENT_CLASSES)
 
 
 @given(streams)
@@ -99,44 +162,48 @@ def test_messages_of_interleaved_replies_are_those_of_each_alone(events: list[e.
     assert dumps(fold_messages(events)) == dumps(alone)
 
 
-GROWS: dict[str, tuple[Any, Any, str, str]] = {
-    "text": (e.TextBlockStartEvent, e.TextBlockDeltaEvent, "block_id", "delta"),
-    "thinking": (e.ThinkingBlockStartEvent, e.ThinkingBlockDeltaEvent, "block_id", "delta"),
-    "data": (partial(e.DataBlockStartEvent, media_type="a/b"), e.DataBlockDeltaEvent, "block_id", "data"),
-    "tool_call": (partial(e.ToolCallStartEvent, tool_call_name="f"), *(e.ToolCallDeltaEvent, "tool_call_id", "delta")),
-}
-"""Start, delta, and the names of the block's id and of what it grows by."""
-PIECES = st.tuples(
-    *(st.sampled_from(REPLIES), st.sampled_from([*GROWS]), st.sampled_from("01")),
-    *(st.text(max_size=4), st.binary(max_size=5)),
+well_formed = st.lists(
+    st.tuples(replies, st.sampled_from(["text", "thinking", "data", "call"]), ids, deltas, chunks), max_size=40
 )
 
 
-@given(st.lists(PIECES, max_size=40))
+@given(well_formed)
 def test_a_stream_may_be_aggregated_by_hand(pieces: list[tuple[str, str, str, str, bytes]]) -> None:
     """REC-29: an independent aggregator agrees with append_event. EVT-06, EVT-07: by block_id and tool_call_id."""
     events: list[e.AgentEvent] = [e.ReplyStartEvent(reply_id=r, session_id="s", name=r) for r in REPLIES]
-    by_hand: dict[str, dict[tuple[str, str], Any]] = {reply_id: {} for reply_id in REPLIES}
-    for reply_id, kind, block_id, text, data in pieces:
-        start, delta, id_name, grows_by = GROWS[kind]
-        to, piece = {"reply_id": reply_id, id_name: block_id}, data if kind == "data" else text
+    by_hand: dict[str, dict[tuple[str, str], Any]] = {reply_id: defaultdict(lambda: None) for reply_id in REPLIES}
+    for reply_id, kind, block_id, delta, data in pieces:
+        to: dict[str, Any] = {"reply_id": reply_id, "block_id": block_id}
+        call: dict[str, Any] = {"reply_id": reply_id, "tool_call_id": block_id}
         blocks = by_hand[reply_id]
-        if (kind, block_id) in blocks:
-            blocks[kind, block_id] += piece
+        first = (kind, block_id) not in blocks
+        if kind == "text":
+            events += [e.TextBlockStartEvent(**to)] if first else []
+            events.append(e.TextBlockDeltaEvent(delta=delta, **to))
+        elif kind == "thinking":
+            events += [e.ThinkingBlockStartEvent(**to)] if first else []
+            events.append(e.ThinkingBlockDeltaEvent(delta=delta, **to))
+        elif kind == "data":
+            events += [e.DataBlockStartEvent(media_type="a/b", **to)] if first else []
+            events.append(e.DataBlockDeltaEvent(data=data, **to))
         else:
-            events.append(start(**to))
-            blocks[kind, block_id] = piece
-        events.append(delta(**{grows_by: piece}, **to))
+            events += [e.ToolCallStartEvent(tool_call_name="f", **call)] if first else []
+            events.append(e.ToolCallDeltaEvent(delta=delta, **call))
+        piece: Any = data if kind == "data" else delta
+        blocks[kind, block_id] = piece if first else blocks[kind, block_id] + piece
 
-    fields = {"text": "text", "thinking": "thinking", "tool_call": "input"}
     for message in fold_messages(events):
+        expected = by_hand[message.id]
+        dumped = message.model_dump()["content"]
+        names = {"text": "text", "thinking": "thinking", "data": "data", "tool_call": "call"}
+        fields = {"text": "text", "thinking": "thinking", "tool_call": "input"}
         got = {
-            (block["type"], block["id"]): base64.b64decode(block["source"]["data"])
+            (names[block["type"]], block["id"]): base64.b64decode(block["source"]["data"])
             if block["type"] == "data"
             else block[fields[block["type"]]]
-            for block in message.model_dump()["content"]
+            for block in dumped
         }
-        assert [*got.items()] == [*by_hand[message.id].items()]
+        assert list(got.items()) == list(expected.items())
 
 
 def test_a_long_tool_output_and_many_blocks_stay_whole() -> None:
@@ -145,8 +212,12 @@ def test_a_long_tool_output_and_many_blocks_stay_whole() -> None:
         events.append(e.TextBlockStartEvent(reply_id="r1", block_id=str(number)))
         events.append(e.TextBlockDeltaEvent(reply_id="r1", block_id=str(number), delta="x"))
     events.append(e.ToolResultStartEvent(reply_id="r1", tool_call_id="c", tool_call_name="f"))
-    to: Json = {"reply_id": "r1", "tool_call_id": "c", "block_id": "d", "media_type": "audio/pcm"}
-    events += [e.ToolResultDataDeltaEvent(data=b"\x01\x02", **to) for _ in range(2_000)]
+    for _ in range(2_000):
+        events.append(
+            e.ToolResultDataDeltaEvent(
+                reply_id="r1", tool_call_id="c", block_id="d", media_type="audio/pcm", data=b"\x01\x02"
+            )
+        )
     message = Msg.from_events(events)
     assert message.get_text_content("") == "x" * 2_000
     (result,) = message.get_content_blocks("tool_result")
@@ -156,11 +227,16 @@ def test_a_long_tool_output_and_many_blocks_stay_whole() -> None:
 
 
 def test_a_message_that_was_loaded_goes_on_growing() -> None:
-    start = e.ReplyStartEvent(reply_id="r1", session_id="s", name="Friday")
-    begun = e.TextBlockStartEvent(reply_id="r1", block_id="b")
-    first, second = (e.TextBlockDeltaEvent(reply_id="r1", block_id="b", delta=text) for text in ("Good ", "morning"))
-    loaded = Msg.from_json(Msg.from_events([start, begun, first]).to_json())
-    assert loaded.append_event(second).get_text_content() == "Good morning"
+    events = numbered(
+        [
+            e.ReplyStartEvent(reply_id="r1", session_id="s", name="Friday"),
+            e.TextBlockStartEvent(reply_id="r1", block_id="b"),
+            e.TextBlockDeltaEvent(reply_id="r1", block_id="b", delta="Good "),
+            e.TextBlockDeltaEvent(reply_id="r1", block_id="b", delta="morning"),
+        ]
+    )
+    loaded = Msg.from_json(Msg.from_events(events[:3]).to_json())
+    assert loaded.append_event(events[3]).get_text_content() == "Good morning"
 
 
 def test_reading_an_event_again_gives_the_same_nested_blocks() -> None:

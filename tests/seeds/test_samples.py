@@ -165,10 +165,9 @@ def pause_until(asked: list[Asked]) -> Callable[..., Awaitable[None]]:
     sleep = asyncio.sleep
 
     async def pause(seconds: float) -> None:
-        if seconds < 1:
-            await sleep(seconds)
         while seconds >= 1 and not asked:
             await sleep(0)
+        await sleep(0)
 
     return pause
 

@@ -52,10 +52,7 @@ def test_the_run_closes_with_what_was_skipped_and_why(suite: pytest.Pytester) ->
         [
             "*= skipped, and why =*",
             "   2  no browser here",
-            "      test_it.py::test_one",
-            "      test_it.py::test_two",
             "   1  no key",
-            "      test_it.py::test_three",
             "",
             "*= 1 passed, 3 skipped, 1 xfailed in *",
         ],
@@ -66,7 +63,7 @@ def test_the_run_closes_with_what_was_skipped_and_why(suite: pytest.Pytester) ->
 def test_a_module_that_skips_itself_is_in_the_table_and_a_run_without_skips_says_so(suite: pytest.Pytester) -> None:
     suite.makepyfile(test_it="import pytest\npytest.importorskip('no_such_module')\ndef test_one(): ...")
     result = suite.runpytest()
-    result.stdout.fnmatch_lines(["   1  could not import 'no_such_module'*", "      test_it.py"], consecutive=True)
+    result.stdout.fnmatch_lines(["   1  could not import 'no_such_module'*"])
     suite.makepyfile(test_it="def test_one(): ...")
     suite.runpytest().stdout.fnmatch_lines(["nothing was skipped"])
 
@@ -80,6 +77,7 @@ def test_where_all_is_required_a_skip_fails_the_run_but_one_that_is_allowed_by_i
     suite.makepyfile(test_it=SKIPPING)
     result = suite.runpytest()
     assert result.ret == pytest.ExitCode.TESTS_FAILED
+    result.stdout.fnmatch_lines(["   1  no key", "      test_it.py::test_three"], consecutive=True)
     result.stdout.fnmatch_lines(["FAILED: 3 skipped, and REALTIME_REQUIRE_ALL=1 does not allow it"])
     monkeypatch.setenv("REALTIME_ALLOW_SKIP", "REALTIME_RECORDINGS is not set")
     assert suite.runpytest().ret == pytest.ExitCode.TESTS_FAILED

@@ -31,9 +31,9 @@ from realtime.testing import (
     Speak,
     StandIn,
     Type,
+    VirtualLoop,
     WaitFor,
     WaitUntilHeard,
-    clock,
     play,
 )
 from realtime.testing.cases.case import read_case
@@ -46,6 +46,7 @@ from realtime.tool import Toolkit
 
 AUDIO = Path(__file__).resolve().parents[2] / "fixtures" / "audio"
 TIME = Speak("what_time.wav", text="What time is it?")
+TWICE = (TIME, WaitUntilHeard(), TIME, WaitUntilHeard())
 TRIP = Speak("trip_pauses.flac")
 PARTS = ("I would like to plan", "a trip to the mountains", "and I need to know", "how cold it gets", "in October.")
 
@@ -62,7 +63,8 @@ def agent_with_turns(silence_ms: int | None) -> RealtimeAgent:
 
 
 def played(source: Any, *, silence_ms: int | None = None, **options: Any) -> CallRecord:
-    return clock.run(play(source, agent=lambda: agent_with_turns(silence_ms), **options))
+    with asyncio.Runner(loop_factory=VirtualLoop) as runner:
+        return runner.run(play(source, agent=lambda: agent_with_turns(silence_ms), **options))
 
 
 def happened(
@@ -100,43 +102,47 @@ def same_again(record: CallRecord, folder: Path, *, silence_ms: int | None = Non
     return Run(again).meets_expectations()
 
 
-NINE = Say("Nine.")
-ASKED = (TIME, WaitUntilHeard())
-GREETED = (Type("Hello"), WaitUntilHeard())
-
-
-def asked_once(**options: Any) -> CallRecord:
-    return happened(*ASKED, hears=("What time is it?",), answers=(NINE,), **options)
-
-
-def asked_twice(**options: Any) -> CallRecord:
-    return happened(*ASKED, *ASKED, hears=("What time is it?", "And now?"), answers=(NINE, Say("Ten.")), **options)
-
-
 def test_an_exported_case_says_that_its_turns_are_pinned_and_how_to_unpin_them(tmp_path: Path) -> None:
-    case = read_case(export_case(asked_twice(), tmp_path / "case"))
+    record = happened(*TWICE, hears=("What time is it?", "And now?"), answers=(Say("Nine."), Say("Ten.")))
+    case = read_case(export_case(record, tmp_path / "case"))
     assert "Its turns are pinned" in case.about
     assert 'set "turns" to "detector"' in case.about
     unpinned = msgspec.structs.replace(case.models["*"], turns="detector")
     model = unpinned.model(tmp_path / "case")
     Run(played(tmp_path / "case", model=model)).turns(2).agent_said("Nine.", "Ten.")
-    assert "pinned" not in read_case(export_case(happened(*GREETED), tmp_path / "typed")).about
+
+
+def test_a_case_without_spoken_turns_does_not_call_them_pinned(tmp_path: Path) -> None:
+    record = happened(Type("Hello."), WaitUntilHeard(), answers=(Say("Nine."),))
+    assert "pinned" not in read_case(export_case(record, tmp_path / "case")).about
+
+
+# -- what comes of it again --------------------------------------------------------------------------------------------
 
 
 def test_turns_that_the_model_found_are_found_where_they_were(tmp_path: Path) -> None:
-    record = asked_twice()
+    record = happened(
+        *TWICE,
+        hears=("What time is it?", "And now?"),
+        answers=(Say("Nine."), Say("Ten.")),
+    )
     run = same_again(record, tmp_path / "case").turns(2)
     assert run.response_latency.values_ms == pytest.approx(Run(record).response_latency.values_ms, abs=60)
-    twice_exported = same_again(run.record, tmp_path / "again").record
-    assert words(twice_exported) == words(record)
 
 
 def test_turns_that_the_server_found_are_found_anew_in_the_sound(tmp_path: Path) -> None:
-    record = asked_twice(turns="none", silence_ms=400)
+    record = happened(
+        *TWICE,
+        turns="none",
+        silence_ms=400,
+        hears=("What time is it?", "And now?"),
+        answers=(Say("Nine."), Say("Ten.")),
+    )
     case = export_case(record, tmp_path / "case")
     assert "turn_detection" not in read_case(case).config
     slower = Run(played(case, silence_ms=900)).turns(2)
-    assert min(slower.response_latency.stage("turn_end").values_ms) >= 900
+    latencies = slower.response_latency.stage("turn_end").values_ms
+    assert min(latencies) >= 900
     same_again(record, tmp_path / "again", silence_ms=400).turns(2)
 
 
@@ -152,17 +158,22 @@ def test_a_turn_in_several_parts_keeps_the_words_of_each_part(tmp_path: Path) ->
 
 
 def test_an_interruption_happens_again_at_the_same_word(tmp_path: Path) -> None:
-    long = "It is nine in Berlin and eight in London, and ten in Athens and in Helsinki."
     record = happened(
         TIME,
         BargeIn(Speak("barge_in.wav"), after_ms=1_500),
         WaitUntilHeard(),
         hears=("What time is it?", "Stop, please."),
-        answers=(Say(long), Say("All right.")),
+        answers=(
+            Say("It is nine in Berlin and eight in London, and ten in Athens and in Helsinki."),
+            Say("All right."),
+        ),
     )
     run = same_again(record, tmp_path / "case").barge_ins(1)
     run.barge_in().silence_within(ms=1_000).transcript_cut_at_heard_word().answered()
-    assert words(record)[1][1] not in ("", long)
+    assert words(record)[1][1] not in (
+        "",
+        "It is nine in Berlin and eight in London, and ten in Athens and in Helsinki.",
+    )
 
 
 def test_a_tool_answers_as_it_did_after_as_long(tmp_path: Path) -> None:
@@ -175,18 +186,29 @@ def test_a_tool_answers_as_it_did_after_as_long(tmp_path: Path) -> None:
     assert called.calls[0].output == "from the case"
 
 
-@pytest.mark.parametrize("written", [False, True])
-def test_words_before_a_tool_are_said_or_written_again_before_it(written: bool, tmp_path: Path) -> None:
-    first: Any = WriteText("One moment.") if written else Say("Let me look at the clock.", ms=1_500)
-    last: Any = WriteText("A quarter past nine.") if written else Say("A quarter past nine.")
-    call = Call(tools=(ToolUse("clock"),), before=first, after_ms=200)
-    record = happened(Type("What time is it?"), Silence(6_000), answers=(call, last))
-    assert [text for role, text in words(record) if role == "assistant"] == [first.text, last.text]
+def test_words_before_a_tool_are_said_again_before_it(tmp_path: Path) -> None:
+    answers = (
+        Call(tools=(ToolUse("clock"),), before=Say("Let me look at the clock.", ms=1_500), after_ms=200),
+        Say("A quarter past nine."),
+    )
+    record = happened(Type("What time is it?"), WaitUntilHeard(), answers=answers)
+    assert [text for role, text in words(record) if role == "assistant"] == [
+        "Let me look at the clock.",
+        "A quarter past nine.",
+    ]
     run = same_again(record, tmp_path / "case")
-    run.agent_said(first.text).agent_said(last.text).tool_called("clock").once()
+    run.agent_said("Let me look at the clock").agent_said("A quarter past nine").tool_called("clock").once()
     assert responses(run.record) == responses(record) == ["completed", "completed"]
     before, now = (one.tool_called("clock").calls[0].asked_ms for one in (Run(record), run))
     assert now == pytest.approx(before, abs=60)
+
+
+def test_text_before_a_tool_is_written_again_before_it(tmp_path: Path) -> None:
+    answers = (Call(tools=(ToolUse("clock"),), before=WriteText("One moment.")), WriteText("A quarter past nine."))
+    record = happened(Type("What time is it?"), Silence(3_000), answers=answers)
+    run = same_again(record, tmp_path / "case")
+    run.tool_called("clock").once()
+    assert responses(run.record) == responses(record) == ["completed", "completed"]
 
 
 def placed(role: str, text: str) -> Send:
@@ -200,19 +222,23 @@ def test_a_history_that_the_client_brings_is_put_back_and_not_answered(tmp_path:
         placed("assistant", "Hello Anna."),
         placed("user", "I live in Oslo."),
     )
-    record = happened(*history, Silence(500), *ASKED, hears=("What time is it?",), answers=(NINE,))
+    record = happened(*history, Silence(500), *TWICE[:2], hears=("What time is it?",), answers=(Say("Nine."),))
     assert len(responses(record)) == 1
     assert [text for _, text in words(record)][:3] == ["My name is Anna.", "Hello Anna.", "I live in Oslo."]
     run = same_again(record, tmp_path / "case")
     assert responses(run.record) == responses(record)
 
 
-def test_typed_turns_come_when_they_came_and_so_does_one_that_nobody_answered(tmp_path: Path) -> None:
-    record = happened(Silence(700), *GREETED, Silence(500), Type("Bye"), WaitUntilHeard(), Type("Anybody there?"))
-    run = same_again(record, tmp_path / "case").turns(3)
+def test_text_that_was_answered_or_comes_last_is_typed_again(tmp_path: Path) -> None:
+    record = happened(Type("Hello"), WaitUntilHeard(), Type("Anybody there?"), answers=(Say("Yes."),))
+    steps = read_case(export_case(record, tmp_path / "case")).users[0].steps
+    assert [step.text for step in steps if isinstance(step, Type)] == ["Hello", "Anybody there?"]
+
+
+def test_typed_turns_come_when_they_came(tmp_path: Path) -> None:
+    record = happened(Silence(700), Type("Hello"), WaitUntilHeard(), Silence(500), Type("Bye"), WaitUntilHeard())
+    run = same_again(record, tmp_path / "case").turns(2)
     assert [turn.from_ms for turn in run.user_turns] == [turn.from_ms for turn in Run(record).user_turns]
-    steps = read_case(tmp_path / "case").users[0].steps
-    assert [step.text for step in steps if isinstance(step, Type)] == ["Hello", "Bye", "Anybody there?"]
     assert not (tmp_path / "case" / INPUT_FILE).exists()
 
 
@@ -231,16 +257,22 @@ def test_a_turn_that_the_user_ended_by_a_button_is_ended_by_one(tmp_path: Path) 
 def test_a_user_who_hangs_up_in_the_middle_of_a_word_does_so_again(
     turns: str, silence_ms: int | None, tmp_path: Path
 ) -> None:
-    steps = (*ASKED, Speak("trip_pauses.flac", to_ms=2_500), Leave())
-    record = happened(*steps, turns=turns, silence_ms=silence_ms, hears=("What time is it?",), answers=(NINE,))
+    record = happened(
+        TIME,
+        WaitUntilHeard(),
+        Speak("trip_pauses.flac", to_ms=2_500),
+        Leave(),
+        turns=turns,
+        silence_ms=silence_ms,
+        hears=("What time is it?",),
+        answers=(Say("Nine."),),
+    )
     assert Run(record).user_turns[-1].ended_ms is None
     run = same_again(record, tmp_path / "case", silence_ms=silence_ms)
     assert responses(run.record) == responses(record) == ["completed"]
 
 
-def refunding(runs: list[str], *, asks: bool = False) -> RealtimeAgent:
-    """An agent whose tool takes half a minute, or asks before it pays at once."""
-
+def refunding(runs: list[str]) -> RealtimeAgent:
     async def refund(order: str) -> str:
         """Pay back.
 
@@ -248,15 +280,22 @@ def refunding(runs: list[str], *, asks: bool = False) -> RealtimeAgent:
             order: Its number.
         """
         runs.append(order)
-        await asyncio.sleep(0 if asks else 30)
+        await asyncio.sleep(30)
+        return "paid"
+
+    return RealtimeAgent("Robin", "", ScriptedModel([]), toolkit=Toolkit([refund]))
+
+
+def consenting() -> RealtimeAgent:
+    def refund(order: str) -> str:
+        """Pay back.
+
+        Args:
+            order: Its number.
+        """
         return f"paid {order}"
 
-    toolkit = Toolkit(confirm=[refund]) if asks else Toolkit([refund])
-    return RealtimeAgent("Robin", "", ScriptedModel([]), toolkit=toolkit)
-
-
-def refunded(source: Any, runs: list[str], **options: Any) -> CallRecord:
-    return clock.run(play(source, agent=lambda: refunding(runs, **options)))
+    return RealtimeAgent("Robin", "", ScriptedModel([]), toolkit=Toolkit(confirm=[refund]))
 
 
 def tool_case(*steps: Step, tool: str = "refund", config: dict[str, Any] | None = None) -> Case:
@@ -279,9 +318,12 @@ def results(record: CallRecord) -> list[tuple[str, str]]:
 def test_the_user_s_consent_is_given_or_refused_again(confirmed: bool, output: str, tmp_path: Path) -> None:
     words_of_refusal = "" if confirmed else "too much"
     steps = answer_of_client(name="refund", output=words_of_refusal, confirmed=confirmed)
-    record = refunded(tool_case(*steps), [], asks=True)
+    with asyncio.Runner(loop_factory=VirtualLoop) as runner:
+        record = runner.run(play(tool_case(*steps), agent=consenting))
     assert [text for _, text in results(record)] == [output]
-    again = refunded(export_case(record, tmp_path / "case"), [], asks=True)
+    folder = export_case(record, tmp_path / "case")
+    with asyncio.Runner(loop_factory=VirtualLoop) as runner:
+        again = runner.run(play(folder, agent=consenting))
     assert (words(again), results(again)) == (words(record), results(record))
 
 
@@ -300,16 +342,19 @@ def test_a_result_that_came_from_the_client_comes_from_it_again(tmp_path: Path) 
 def test_a_tool_that_still_ran_when_the_call_ended_is_not_run_by_the_test(tmp_path: Path) -> None:
     runs: list[str] = []
     steps = (WaitFor("agent_response_tool_use_done"), Silence(500), Leave())
-    record = refunded(tool_case(*steps), runs)
+    with asyncio.Runner(loop_factory=VirtualLoop) as runner:
+        record = runner.run(play(tool_case(*steps), agent=lambda: refunding(runs)))
     assert runs == ["A"]
-    refunded(export_case(record, tmp_path / "case"), runs)
+    folder = export_case(record, tmp_path / "case")
+    with asyncio.Runner(loop_factory=VirtualLoop) as runner:
+        runner.run(play(folder, agent=lambda: refunding(runs)))
     assert runs == ["A"]
 
 
 def test_settings_that_were_changed_in_the_call_are_changed_again(tmp_path: Path) -> None:
     asks = {"turn_detection": {"create_response": False}}
     change = Send({"type": "client_session_update", "config": {**asks, "instructions": "Be brief."}})
-    record = happened(*ASKED, change, TIME, Silence(2_000), answers=(NINE,))
+    record = happened(TIME, WaitUntilHeard(), change, TIME, Silence(2_000), answers=(Say("Nine."),))
     assert responses(record) == ["completed"]
     run = same_again(record, tmp_path / "case")
     assert responses(run.record) == ["completed"]
@@ -318,7 +363,7 @@ def test_settings_that_were_changed_in_the_call_are_changed_again(tmp_path: Path
 
 
 def test_a_response_beside_the_conversation_is_nothing_of_the_case(tmp_path: Path) -> None:
-    record = happened(*GREETED, answers=(Say("Hi."),))
+    record = happened(Type("Hello"), WaitUntilHeard(), answers=(Say("Hi."),))
     beside = (
         s.AgentResponseCreatedEvent(response_id="b", conversation="none", ts_ms=5_000),
         s.AgentResponseTextDeltaEvent(response_id="b", item_id="ib", delta="A note.", ts_ms=5_000),
@@ -329,30 +374,31 @@ def test_a_response_beside_the_conversation_is_nothing_of_the_case(tmp_path: Pat
     assert [step for step in case.users[0].steps if isinstance(step, Send)] == []
 
 
-def test_what_gives_no_case_is_refused_with_the_reason(tmp_path: Path) -> None:
-    record = happened(*GREETED)
+def test_a_participants_call_in_a_room_is_no_call_between_two(tmp_path: Path) -> None:
+    record = happened(Type("Hello"), WaitUntilHeard())
     joined = s.ServerRoomJoinedEvent(participant_id="p1", name="Carl", kind="human", seq=1)
     with pytest.raises(CaseError, match="this was a participant's call in a room"):
         export_case(replace(record, entries=(joined, *record.entries)), tmp_path / "case")
-    with pytest.raises(CaseError, match="this call contains no speech or text"):
-        export_case(happened(Silence(500)), tmp_path / "case")
-    assert not (tmp_path / "case").exists()
-    (tmp_path / "mine.txt").write_text("mine")
-    with pytest.raises(CaseError, match=r"the folder is not empty\. Name a new one\."):
-        export_case(record, tmp_path)
-    assert [path.name for path in tmp_path.iterdir()] == ["mine.txt"]
-    (tmp_path / "empty").mkdir()
-    assert export_case(record, tmp_path / "empty") == tmp_path / "empty"
 
 
 def test_an_answer_without_a_word_is_not_expected_as_words(tmp_path: Path) -> None:
-    record = happened(*GREETED, answers=(WriteText("👍"),))
+    record = happened(Type("Hello"), WaitUntilHeard(), answers=(WriteText("👍"),))
     assert read_case(export_case(record, tmp_path / "case")).expect.agent_said == ()
     Run(played(tmp_path / "case")).meets_expectations()
 
 
+def test_an_exported_case_of_an_exported_case_is_the_same(tmp_path: Path) -> None:
+    record = happened(TIME, WaitUntilHeard(), hears=("What time is it?",), answers=(Say("Nine."),))
+    first = same_again(record, tmp_path / "first").record
+    second = same_again(first, tmp_path / "second").record
+    assert words(second) == words(first)
+
+
+# -- what is written ---------------------------------------------------------------------------------------------------
+
+
 def test_the_sound_of_both_sides_lies_beside_the_case(tmp_path: Path) -> None:
-    record = asked_once()
+    record = happened(TIME, WaitUntilHeard(), hears=("What time is it?",), answers=(Say("Nine."),))
     folder = export_case(record, tmp_path / "case")
     human, agent = record.lanes
     assert read_pcm16(folder / INPUT_FILE, human.rate_hz) == human.pcm
@@ -363,9 +409,9 @@ def test_the_sound_of_both_sides_lies_beside_the_case(tmp_path: Path) -> None:
 
 
 def test_what_belongs_to_the_call_alone_is_left_out_of_its_settings(tmp_path: Path) -> None:
+    record = happened(Type("Hello"), WaitUntilHeard())
     config = {"recording": True, "model": "x", "model_provider": "openai", "instructions": "y", "user_name": "Ann"}
-    case = read_case(export_case(happened(*GREETED), tmp_path / "case", config=config))
-    assert case.config == {"user_name": "Ann"}
+    assert read_case(export_case(record, tmp_path / "case", config=config)).config == {"user_name": "Ann"}
 
 
 def test_nothing_secret_stands_in_a_case(tmp_path: Path) -> None:
@@ -387,28 +433,31 @@ def test_nothing_secret_stands_in_a_case(tmp_path: Path) -> None:
 
 
 def test_expectations_are_what_happened(tmp_path: Path) -> None:
-    record = happened(*GREETED, answers=(Call(tools=(ToolUse("clock"),)), NINE))
+    record = happened(Type("Hello"), WaitUntilHeard(), answers=(Call(tools=(ToolUse("clock"),)), Say("Nine.")))
     expected = read_case(export_case(record, tmp_path / "case")).expect
     assert (expected.user_said, expected.agent_said, expected.barge_ins) == (("Hello",), ("Nine.",), 0)
     assert [use.name for use in expected.tools] == ["clock"]
 
 
-def test_a_call_without_sound_hums_where_the_user_spoke_which_the_servers_detector_takes_for_no_voice(
-    tmp_path: Path,
-) -> None:
-    record = asked_once()
-    folder = export_case(replace(record, lanes=(), played=(), spoken=()), tmp_path / "case")
+def test_a_call_without_sound_hums_where_the_user_spoke(tmp_path: Path) -> None:
+    record = happened(TIME, WaitUntilHeard(), hears=("What time is it?",), answers=(Say("Nine."),))
+    unheard = replace(record, lanes=(), played=(), spoken=())
+    folder = export_case(unheard, tmp_path / "case")
     again = played(folder)
     assert words(again) == words(record)
     assert places(again) == pytest.approx(places(record), abs=60)
     assert any(read_pcm16(folder / INPUT_FILE, 16_000))
     assert not (folder / OUTPUT_FILE).exists()
-    by_server = replace(asked_once(turns="none", silence_ms=400), lanes=(), played=(), spoken=())
-    assert words(played(export_case(by_server, tmp_path / "by_server"), silence_ms=400)) == []
+
+
+def test_the_server_s_detector_takes_no_hum_for_a_voice(tmp_path: Path) -> None:
+    record = happened(TIME, WaitUntilHeard(), turns="none", silence_ms=400, hears=("What time is it?",))
+    unheard = replace(record, lanes=(), played=(), spoken=())
+    assert words(played(export_case(unheard, tmp_path / "case"), silence_ms=400)) == []
 
 
 def test_a_call_of_a_store_is_exported_with_its_settings(tmp_path: Path) -> None:
-    record = happened(*GREETED)
+    record = happened(Type("Hello"), WaitUntilHeard())
     store = MemoryStore()
     info = CallInfo(call_id="call_1", agent_name="Robin", config={"user_name": "Ann", "recording": True})
     store.write([Change("call_1", info, record.entries)])
@@ -416,3 +465,19 @@ def test_a_call_of_a_store_is_exported_with_its_settings(tmp_path: Path) -> None
     assert json.loads((folder / "case.json").read_text())["about"].startswith("Exported from the call call_1.")
     assert read_case(folder).config == {"user_name": "Ann"}
     assert words(played(folder)) == words(record)
+
+
+def test_a_folder_with_something_in_it_is_left_alone(tmp_path: Path) -> None:
+    record = happened(Type("Hello"), WaitUntilHeard())
+    (tmp_path / "mine.txt").write_text("mine")
+    with pytest.raises(CaseError, match=r"the folder is not empty\. Name a new one\."):
+        export_case(record, tmp_path)
+    assert [path.name for path in tmp_path.iterdir()] == ["mine.txt"]
+    (tmp_path / "empty").mkdir()
+    assert export_case(record, tmp_path / "empty") == tmp_path / "empty"
+
+
+def test_a_call_in_which_nobody_said_anything_gives_no_case(tmp_path: Path) -> None:
+    with pytest.raises(CaseError, match="this call contains no speech or text"):
+        export_case(happened(Silence(500)), tmp_path / "case")
+    assert not (tmp_path / "case").exists()

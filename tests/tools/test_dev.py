@@ -183,8 +183,10 @@ def test_failed_checks_are_all_run_and_named(
 ) -> None:
     monkeypatch.setattr(dev, "tool_env", dict)
     programs = {"bad": "raise SystemExit('it is wrong')", "good": "", "worse": "raise SystemExit(3)"}
-    checks = [(name, [sys.executable, "-c", code], ROOT) for name, code in programs.items()]
-    assert dev.run_checks(checks) == ["bad", "worse"]
+    checks = [dev.Check("lint", name, [sys.executable, "-c", code]) for name, code in programs.items()]
+    outcomes = dev.run_all(checks)
+    assert [(one.check.name, one.passed) for one in outcomes] == [("bad", False), ("good", True), ("worse", False)]
+    assert dev.told("check", outcomes) == 1
     said = capsys.readouterr().out
     assert "it is wrong\n      bad: failed" in said
     assert "good: ok" in said
@@ -207,15 +209,22 @@ def test_tests_run_beside_the_checks_and_all_that_fails_is_named(
     given_way: list[int] = []
     monkeypatch.setattr(dev, "tool_env", dict)
     monkeypatch.setattr(dev.subprocess, "Popen", Started)
-    monkeypatch.setattr(dev, "run_checks", lambda checks: [check.name for check in checks])
+    monkeypatch.setattr(dev, "run_check", lambda check: dev.Outcome(check, False, 1.0))
     monkeypatch.setattr(dev.os, "setpriority", lambda _which, _pid, niceness: given_way.append(niceness))
-    assert dev.run_tests(["bad.py"], [dev.Check("bad", [])]) == ["bad", "tests"]
-    assert dev.run_tests(["good.py"], [dev.Check("bad", [])]) == ["bad"]
+    beside = [dev.Check("lint", "bad", [])]
+    assert [(one.check.name, one.passed) for one in dev.run_tests(["bad.py"], beside)] == [
+        ("bad", False),
+        ("tests", False),
+    ]
+    assert [(one.check.name, one.passed) for one in dev.run_tests(["good.py"], beside)] == [
+        ("bad", False),
+        ("tests", True),
+    ]
     assert given_way == [dev.NICENESS] * 2
 
 
-def test_what_check_leaves_out_exists(dev: ModuleType) -> None:
-    assert [pattern for pattern in dev.NOT_IN_CHECK if not any(ROOT.glob(pattern))] == []
+def test_what_check_runs_exists(dev: ModuleType) -> None:
+    assert [path for path in dev.CHECKED if not (ROOT / path).exists()] == []
 
 
 def test_what_python_compiles_is_kept_for_the_next_process(dev: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -227,4 +236,4 @@ def test_what_python_compiles_is_kept_for_the_next_process(dev: ModuleType, monk
 def test_an_unknown_target_explains_the_script(capfd: pytest.CaptureFixture[str]) -> None:
     code = subprocess.run([sys.executable, str(ROOT / "tools" / "dev.py"), "fly"], check=False).returncode
     assert code == 2
-    assert "serve|check|test|nightly|spec|bench|lint" in capfd.readouterr().out
+    assert "TARGET is serve, check, test, nightly, durations, spec, bench or lint." in capfd.readouterr().out

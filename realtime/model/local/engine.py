@@ -273,7 +273,7 @@ def engine_of_loop(whisper_dir: str | Path | None = None) -> SpeechEngine:
 
 
 def use_engine(engine: SpeechEngine) -> None:
-    """Make this the event loop's engine, for whoever is given none.
+    """Make this the event loop's engine, where none is given.
 
     Raises RuntimeError where no loop runs.
     """

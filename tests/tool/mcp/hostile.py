@@ -172,6 +172,13 @@ def initialize(request: Json, behaviour: str) -> None:
     answer(request, result)
 
 
+LISTED = {
+    "thousands": [f"echo_{number}" for number in range(5_000)],
+    "steers": ["\x1b[31mred\x1b[0m", "a\u202eb\u200bc"],
+}
+"""Names of tools that a server has beside its echo."""
+
+
 def deep_schema(levels: int) -> Json:
     """Objects within objects."""
     deep: Json = {"type": "string"}
@@ -195,7 +202,8 @@ def serve(behaviour: str) -> None:
                 initialize(request, behaviour)
             case "tools/list":
                 act = {**ACT, "inputSchema": deep_schema(5_000)} if behaviour == "deep_list" else ACT
-                answer(request, {"tools": [ECHO, act]})
+                more = [{**ECHO, "name": name} for name in LISTED[behaviour]] if behaviour in LISTED else [act]
+                answer(request, {"tools": [ECHO, *more]})
             case "tools/call" if request["params"]["name"] == "act":
                 ACTS[request["params"].get("arguments", {}).get("how", behaviour)](request)
             case "tools/call":
