@@ -35,7 +35,7 @@ PEAK = 0.5
 STEP_MS = 10
 LEAD_MS = 400
 TAIL_MS = 500
-CALLED = {"robin": "Robin, we meet at nine in the morning.", "friday": "Friday! When do we meet?"}
+CALLED = {"robin": "Robin, we meet at nine in the morning.", "friday": "Friday, please tell us when we meet."}
 """What calls the agents of a room by name, in `called/`."""
 
 

@@ -30,7 +30,7 @@ async def test_an_observer_hears_a_spoken_talk_and_answers_aloud_when_it_is_call
         (_, first), robins, (_, second), fridays = home.talk()
         assert (robins, fridays) == (("Robin", "I will be there."), ("Friday", "The meeting is at nine."))
         assert "meet at" in first
-        assert second.startswith("Friday, when")
+        assert second.startswith("Friday, please tell us when")
         spoken = {one.agent_name for one in anna.of(s.AgentResponseAudioDeltaEvent)}
         assert spoken == {"Robin", "Friday"}
         memory = [(one.name, one.get_text_content()) for one in await remembered(friday)]
