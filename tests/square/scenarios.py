@@ -32,8 +32,8 @@ SILENCE_AFTER_MS = 1_500
 JPEG = bytes.fromhex("ffd8ffe000104a46494600010100000100010000ffd9")
 WHO = "Hello there, who are you?"
 QUESTION = "what is twelve times seven"
-LONG = "one, two, three, four, five, six, seven, eight, nine, ten, " * 15
-LONG_S = 60.0
+LONG = "one, two, three, four, five, six, seven, eight, nine, ten, " * 8
+LONG_S = 30.0
 """Told at once: however slow the machine, less of it was heard than told."""
 AHEAD_MS = 2_000
 """How far words may come ahead of their sound."""
