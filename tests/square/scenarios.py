@@ -32,8 +32,8 @@ SILENCE_AFTER_MS = 1_500
 JPEG = bytes.fromhex("ffd8ffe000104a46494600010100000100010000ffd9")
 WHO = "Hello there, who are you?"
 QUESTION = "what is twelve times seven"
-LONG = "one, two, three, four, five, six, seven, eight, nine, ten, " * 8
-LONG_S = 30.0
+LONG = "one, two, three, four, five, six, seven, eight, nine, ten, " * 5
+LONG_S = 20.0
 """Told at once: however slow the machine, less of it was heard than told."""
 AHEAD_MS = 2_000
 """How far words may come ahead of their sound."""
@@ -255,7 +255,7 @@ class Scenario:
 
 
 _HELLO = (Expect(ResponseCreate), Speak("I am Friday.", 0.6))
-_COUNT = (Expect(ResponseCreate), Speak(LONG, LONG_S))
+_COUNT = (Expect(ResponseCreate), Speak(LONG, LONG_S, pace=4.0, wait=False))
 _HEARS = (ExpectAudio(300), SpeechStart(20), ExpectAudio(2_500), SpeechEnd(2_000, QUESTION), Speak("It is 84.", 0.6))
 _IS_TOLD = (Expect(AudioCommit), Transcribe(QUESTION), Expect(ResponseCreate), Speak("It is 84.", 0.6))
 
