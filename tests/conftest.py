@@ -104,6 +104,15 @@ def our_log_level() -> Iterator[None]:
     ours.setLevel(level)
 
 
+@pytest.fixture(autouse=True)
+def known_sounds() -> Iterator[None]:
+    """Fail a test by day that plays a sound of which the tables say nothing."""
+    speech.missed.clear()
+    yield
+    if speech.missed:
+        pytest.fail("; ".join([*speech.missed, "python tools/make_speech_tables.py"]), pytrace=False)
+
+
 @pytest.fixture(scope="session")
 def fixtures_dir() -> Path:
     """The folder of what we recorded, synthesised and wrote ourselves."""

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import gc
-import sys
+import weakref
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
+from realtime.state.log import Log
 from tests.volumes import NIGHTLY, SEED
 
 ENTRIES = 40
@@ -15,6 +16,23 @@ LOGS = 3
 """At most: the newest."""
 LONGEST = 300
 """Characters of an entry."""
+
+_made: list[weakref.ref[Log]] = []
+"""The logs that the running test has made, the oldest first."""
+_make = Log.__init__
+
+
+def _noted(log: Log, *args: Any, **more: Any) -> None:
+    _make(log, *args, **more)
+    _made.append(weakref.ref(log))
+
+
+Log.__init__ = _noted  # type: ignore[method-assign]
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup() -> None:
+    _made.clear()
 
 
 @pytest.hookimpl(wrapper=True)
@@ -29,10 +47,7 @@ def pytest_runtest_makereport(item: pytest.Item) -> Iterator[None]:
 
 
 def _newest_logs() -> Iterator[list[str]]:
-    """The newest logs that are alive; what was collected before the tests (`gc.freeze`) is not among them."""
-    module = sys.modules.get("realtime.state.log")
-    if module is None:
-        return
-    logs = [one for one in gc.get_objects() if isinstance(one, module.Log) and one.last_seq]
+    """The newest logs of this test that are alive."""
+    logs = [log for made in _made if (log := made()) is not None and log.last_seq]
     for log in logs[-LOGS:]:
         yield [str(entry)[:LONGEST] for entry in log.read(max(0, log.last_seq - ENTRIES))]

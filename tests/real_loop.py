@@ -66,7 +66,8 @@ async def settled(condition: Callable[[], object], within_s: float = HANG_S) -> 
     try:
         async with asyncio.timeout(within_s):
             if isinstance(loop, RealLoop):
-                await loop.until(condition)
+                # Held once is enough: a turn of the loop later it may hold no more.
+                return await loop.until(condition)
             while not condition():  # noqa: ASYNC110  (a loop in virtual time: each run takes the same steps)
                 await asyncio.sleep(0.005)
     except TimeoutError:
