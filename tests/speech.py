@@ -96,17 +96,23 @@ def _rows() -> dict[str, Row]:
     return {row.key: row for row in map(Row.read, lines)}
 
 
+def known(kind: Kind, pcm: bytes, context: str = "") -> str | None:
+    """Return what the table says of exactly this sound."""
+    row = _rows().get(Row.of(kind, pcm, context, "").key)
+    return None if row is None else row.value
+
+
 def looked_up(kind: Kind, pcm: bytes, context: str = "") -> str:
     """Return what the real part made of the sound, or of one that only rounds differently.
 
     Raises NotInTheTableError for any other.
     """
-    wanted = Row.of(kind, pcm, context, "")
-    if (row := _rows().get(wanted.key)) is not None:
-        return row.value
-    alike = [row for row in _rows().values() if row.kind == kind and len(row.levels) == len(wanted.levels)]
-    nearest = min(alike, key=lambda row: _apart_db(row.levels, wanted.levels), default=None)
-    if nearest is None or _apart_db(nearest.levels, wanted.levels) > NEAR_DB:
+    if (value := known(kind, pcm, context)) is not None:
+        return value
+    levels = _levels(pcm)
+    alike = [row for row in _rows().values() if row.kind == kind and len(row.levels) == len(levels)]
+    nearest = min(alike, key=lambda row: _apart_db(row.levels, levels), default=None)
+    if nearest is None or _apart_db(nearest.levels, levels) > NEAR_DB:
         missed.append(f"no {kind} for this sound of {len(pcm) // 32} ms (context {context!r})")
         raise NotInTheTableError(missed[-1])
     return nearest.value
@@ -136,8 +142,8 @@ class Hum:
         self._wave = np.where(np.arange(period) < period // 2, 3000, -3000).astype("<i2")
 
     def synthesize(self, text: str) -> bytes:
-        row = _rows().get(Row.of("spoken", text.encode(), self._voice, "").key)
-        samples = LETTER_SAMPLES * len(text) if row is None else int(row.value)
+        value = known("spoken", text.encode(), self._voice)
+        samples = LETTER_SAMPLES * len(text) if value is None else int(value)
         return np.resize(self._wave, samples).tobytes()
 
     def warm_up(self) -> None:
@@ -195,7 +201,7 @@ class TableVad:
             return 0.0
         self._key = hashlib.blake2b(self._key + frame, digest_size=8).digest()
         key = int.from_bytes(self._key, "little")
-        value = _probabilities().get(key) if RECORD is None and self._asked is None else None
+        value = _probabilities().get(key) if self._asked is None else None
         if value is None:
             value = round(255 * self._ask().probability(frame))
             _note(f"voice\t{key}\t{value}")
@@ -220,22 +226,25 @@ def _table_stream(network: vad.SileroVad) -> TableVad:
 _real_load, _real_stream = engine.load_parts, vad.SileroVad.stream
 
 
-class TableRecorder:
-    """The real parts, whose answers are written down."""
+class TableRecorder(TableRecognizer):
+    """Asks the real parts for what is not in the table, and writes it down.
+
+    What is in it stays: a machine that adds to it hears and speaks as the one that began it.
+    """
 
     def __init__(self, recognizer: engine.Transcriber, judge: engine.Judge) -> None:
         self._recognizer, self._judge = recognizer, judge
 
     def transcribe(self, pcm16_16k: bytes, context: str = "") -> Transcript:
-        found = self._recognizer.transcribe(pcm16_16k, context)
-        text = " ".join(found.text.split())
-        _note(Row.of("words", pcm16_16k, context, f"{found.no_speech_prob:.3f} {text}").line())
-        return Transcript(text, float(f"{found.no_speech_prob:.3f}"), found.audio_ms)
+        if known("words", pcm16_16k, context) is None:
+            found = self._recognizer.transcribe(pcm16_16k, context)
+            _add(Row.of("words", pcm16_16k, context, f"{found.no_speech_prob:.3f} {' '.join(found.text.split())}"))
+        return super().transcribe(pcm16_16k, context)
 
     def completeness(self, pcm: bytes) -> float:
-        found = f"{self._judge.completeness(pcm):.3f}"
-        _note(Row.of("complete", pcm, "", found).line())
-        return float(found)
+        if known("complete", pcm) is None:
+            _add(Row.of("complete", pcm, "", f"{self._judge.completeness(pcm):.3f}"))
+        return super().completeness(pcm)
 
 
 class VoiceRecorder(Hum):
@@ -246,9 +255,14 @@ class VoiceRecorder(Hum):
         self._real = voice
 
     def synthesize(self, text: str) -> bytes:
-        samples = len(self._real.synthesize(text)) // 2
-        _note(Row.of("spoken", text.encode(), self._voice, str(samples)).line())
-        return np.resize(self._wave, samples).tobytes()
+        if known("spoken", text.encode(), self._voice) is None:
+            _add(Row.of("spoken", text.encode(), self._voice, str(len(self._real.synthesize(text)) // 2)))
+        return super().synthesize(text)
+
+
+def _add(row: Row) -> None:
+    _rows()[row.key] = row
+    _note(row.line())
 
 
 def _note(line: str) -> None:

@@ -8,10 +8,12 @@ from collections.abc import Iterable, Iterator
 from dataclasses import fields
 from functools import cache
 from pathlib import Path
+from typing import TypeVar
 
 from realtime.turn.machine import Turn
 from realtime.turn.responses import Ledger, Request, Response, RoomLedger, ServiceLedger
 
+Node = TypeVar("Node", bound=ast.AST)
 PACKAGE = Path(__file__).resolve().parent.parent / "realtime"
 MODEL_LINKS = {"model/_link_session.py", "model/_one_request.py", "model/wire.py"}
 TEST_TOOLS = "testing/"
@@ -44,14 +46,20 @@ def product_files() -> dict[str, ast.Module]:
     }
 
 
+@cache
+def product_nodes(kind: type[Node]) -> list[tuple[str, Node]]:
+    """The nodes of one kind in the whole product, each with its module."""
+    return [
+        (module, node) for module, tree in product_files().items() for node in ast.walk(tree) if isinstance(node, kind)
+    ]
+
+
 def files_that_call(name: str) -> set[str]:
     """The modules that call this class or function, by its own name or as an attribute."""
     return {
         module
-        for module, tree in product_files().items()
-        for node in ast.walk(tree)
-        if isinstance(node, ast.Call)
-        and (node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")) == name
+        for module, node in product_nodes(ast.Call)
+        if (node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")) == name
     }
 
 
@@ -59,22 +67,19 @@ def files_with_classes_that_have(*methods: str) -> set[str]:
     """The modules with a class that defines all of these methods."""
     return {
         module
-        for module, tree in product_files().items()
-        for node in ast.walk(tree)
-        if isinstance(node, ast.ClassDef)
-        and {*methods} <= {one.name for one in node.body if isinstance(one, ast.FunctionDef)}
+        for module, node in product_nodes(ast.ClassDef)
+        if {*methods} <= {one.name for one in node.body if isinstance(one, ast.FunctionDef)}
     }
 
 
 def writes_of(owners: Iterable[str], names: Iterable[str]) -> Iterator[tuple[str, str]]:
     """(module, target) of each assignment to one of these attributes of something that has an owner's name."""
     wanted, known = {*owners}, {*names}
-    for module, tree in product_files().items():
-        for node in ast.walk(tree):
-            if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store | ast.Del) and node.attr in known:
-                owner = node.value.attr if isinstance(node.value, ast.Attribute) else getattr(node.value, "id", "")
-                if owner.lstrip("_") in wanted:
-                    yield module, ast.unparse(node)
+    for module, node in product_nodes(ast.Attribute):
+        if isinstance(node.ctx, ast.Store | ast.Del) and node.attr in known:
+            owner = node.value.attr if isinstance(node.value, ast.Attribute) else getattr(node.value, "id", "")
+            if owner.lstrip("_") in wanted:
+                yield module, ast.unparse(node)
 
 
 def homes_of_deadlines() -> set[tuple[str, str]]:

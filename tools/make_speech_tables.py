@@ -29,19 +29,28 @@ def recorded_lines(words: list[str]) -> list[str]:
 
 
 def main(words: list[str]) -> None:
-    """Write both tables."""
+    """Write both tables; with words, add to them."""
+    if not words:
+        HEARD.write_text("", encoding="utf-8")
+        write_voices({})
     lines = recorded_lines(words or ["--ignore=tests/web"])
-    heard = {line for line in lines if not line.startswith("voice\t")}
-    voices = {int(key): int(value) for _, key, value in (one.split("\t") for one in lines if one.startswith("voice\t"))}
-    if words and HEARD.exists():
-        heard |= {*HEARD.read_text("utf-8").splitlines()}
-        with np.load(VOICE) as known:
-            voices = dict(zip(known["keys"].tolist(), known["values"].tolist(), strict=True)) | voices
-    FOLDER.mkdir(exist_ok=True)
-    HEARD.write_text("".join(f"{line}\n" for line in sorted(heard)), encoding="utf-8")
+    with np.load(VOICE) as known:
+        voices = dict(zip(known["keys"].tolist(), known["values"].tolist(), strict=True))
+    rows = {tuple(line.split("\t")[:2]): line for line in HEARD.read_text("utf-8").splitlines()}
+    for line in lines:
+        kind, key, *values = line.split("\t")
+        if kind == "voice":
+            voices.setdefault(int(key), int(values[0]))
+        else:
+            rows.setdefault((kind, key), line)
+    HEARD.write_text("".join(f"{rows[key]}\n" for key in sorted(rows)), encoding="utf-8")
+    write_voices(voices)
+    print(f"{len(rows)} sounds heard, {len(voices)} frames of voice, {VOICE.stat().st_size / 1e6:.1f} MB")
+
+
+def write_voices(voices: dict[int, int]) -> None:
     keys = sorted(voices)
     np.savez_compressed(VOICE, keys=np.array(keys, np.uint64), values=np.array([voices[key] for key in keys], np.uint8))
-    print(f"{len(heard)} sounds heard, {len(keys)} frames of voice, {VOICE.stat().st_size / 1e6:.1f} MB")
 
 
 if __name__ == "__main__":
