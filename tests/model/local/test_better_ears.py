@@ -110,6 +110,7 @@ def test_what_is_missing_is_told_with_the_install(stand_in: Path, monkeypatch: p
     assert told() == (False, missing, "let this process use 2 cores")
 
 
+@pytest.mark.night
 def test_whisper_base_understands_a_recorded_question_and_nothing_in_noise_silence_and_music(
     packages: None, fixtures_dir: Path
 ) -> None:
