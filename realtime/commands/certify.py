@@ -70,7 +70,7 @@ def certify_replay(
 def _model(provider: str, name: str | None, url: str | None) -> RealtimeModel:
     """Open the provider's model. Raises UsageError without its key, unless `url` names another endpoint."""
     service = SERVICES[provider]
-    key = os.environ.get(service.key_variable(os.environ)) or (NO_KEY if url is not None else None)
+    key = service.key(os.environ) or (NO_KEY if url is not None else None)
     if key is None:
         raise UsageError(f"there is no key for {service.title}: set {service.key_variables[0]}", code="missing_api_key")
     return service.open(*([] if name is None else [name]), api_key=key, base_url=url)

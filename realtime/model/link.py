@@ -39,6 +39,7 @@ from realtime.model._standard_link import StandardLink
 from realtime.model.base import Address, Frame
 from realtime.model.link_limits import WireLimits
 from realtime.model.link_protocol import Link, Receiver
+from realtime.model.proxies import Proxy, proxy_for
 from realtime.websocket import BINARY, OTHER, TEXT, FrameCutter, FrameReader, client_frame
 
 logger = logging.getLogger(__name__)
@@ -65,9 +66,12 @@ async def dial_websocket(address: Address, receiver: Receiver, limits: WireLimit
     if short_way:
         make = functools.partial(_Socket, receiver=receiver, limits=limits)
         options["create_connection"] = cast(type[ClientConnection], make)
+    proxy: Proxy | None = None
     try:
+        proxy = proxy_for(address.url)
         connection = await _Connect(
             address.url,
+            proxy=proxy.address if proxy is not None else None,
             additional_headers=list(address.headers),
             subprotocols=[Subprotocol(name) for name in address.subprotocols] or None,
             compression=None,
@@ -80,10 +84,13 @@ async def dial_websocket(address: Address, receiver: Receiver, limits: WireLimit
             logger=_LOGGER,
             **options,
         )
-    except (InvalidURI, ValueError):
-        # Without its cause, which quotes the address: some providers take the key in the query.
-        raise ProviderError("the provider's address is not a ws:// or wss:// URL", code="provider_address") from None
-    except (OSError, WebSocketException) as error:
+    except (ImportError, OSError, ValueError, WebSocketException) as error:
+        if proxy is not None and (failure := proxy.failure(error)) is not None:
+            raise failure from None
+        if isinstance(error, (InvalidURI, ValueError)):
+            # Without its cause, which quotes the address: some providers take the key in the query.
+            message = "the provider's address is not a ws:// or wss:// URL"
+            raise ProviderError(message, code="provider_address") from None
         raise _explain(error, urlsplit(address.url).hostname or "?") from error
     # The headers of the handshake hold the key, and 7 kB. The library asks at each event whether there was a response.
     connection.request, connection.response = None, Response(101, "", Headers())

@@ -9,6 +9,7 @@ from typing import Any, cast
 
 from realtime.errors import ProviderError
 from realtime.model.base import RealtimeModel
+from realtime.model.credentials import pasted, set_in, usable_key
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,15 +35,20 @@ class Service:
 
     def url(self, environment: Mapping[str, str]) -> str:
         """Return the address in the environment, else the public one."""
-        return environment.get(self.base_url_variable) or self.default_url
+        return pasted(environment.get(self.base_url_variable, "")) or self.default_url
+
+    def key(self, environment: Mapping[str, str]) -> str | None:
+        """Return the key that the environment holds. Raises UsageError for one that no header can hold."""
+        variable, key = set_in(environment, self.key_variables)
+        return usable_key(key, variable) if key else None
 
     def has_key(self, environment: Mapping[str, str]) -> bool:
         """Whether a key is set. Whether it is a good one, only the service knows."""
-        return any(environment.get(variable) for variable in self.key_variables)
+        return bool(set_in(environment, self.key_variables)[0])
 
     def key_variable(self, environment: Mapping[str, str]) -> str:
         """The variable that holds its key, or that should."""
-        return next((name for name in self.key_variables if environment.get(name)), self.key_variables[0])
+        return set_in(environment, self.key_variables)[0] or self.key_variables[0]
 
     def refused_key(self, environment: Mapping[str, str]) -> ProviderError:
         """The error for a key that the service does not take."""

@@ -3,21 +3,25 @@
 from __future__ import annotations
 
 import os
-import re
 from abc import abstractmethod
 from collections.abc import Callable
 from typing import ClassVar
 
-from realtime.errors import ProviderError
+from realtime.errors import ProviderError, UsageError
 from realtime.model.base import Codec, Connection, History, OnEvent, Profile, RealtimeModel, Settings
+from realtime.model.credentials import parts_of_address, socket_address, usable_key
 from realtime.model.services import Service
 from realtime.model.wire import Dial, Tap, WireLimits, dial_websocket, open_wire
 from realtime.runtime import Runtime
 
 
-def socket_url(base_url: str) -> str:
-    """Return a service's base URL for a WebSocket: `ws` for `http`, no slash at the end."""
-    return re.sub("^http", "ws", base_url.rstrip("/"))
+def socket_url(base_url: str, path: str = "", *, source: str = "`base_url`", **query: str) -> str:
+    """Return the WebSocket's address below a service's base URL: `ws` for `http`, no slash at the end.
+
+    The parameters of `query` are added to those of the base. A base that ends in `path` is taken as it is. Raises
+    UsageError with the name of `source` where the base is no address.
+    """
+    return socket_address(parts_of_address(base_url, source), path, **query)
 
 
 class SocketModel(RealtimeModel):
@@ -59,7 +63,10 @@ class SocketModel(RealtimeModel):
     async def connect(self, *, settings: Settings, on_event: OnEvent, history: History, runtime: Runtime) -> Connection:
         """See `RealtimeModel.connect`."""
         service = self.service
-        api_key = self._find_key()
+        try:
+            api_key = self._find_key()
+        except UsageError as error:
+            raise ProviderError(error.message, code=error.code) from None
         if api_key is None:
             message = f"the server has no key for {service.title}: set {service.key_variables[0]}"
             raise ProviderError(message, code="missing_api_key")
@@ -82,8 +89,15 @@ class SocketModel(RealtimeModel):
         return dict(self._codec(self._find_key() or "", str).address(Settings()).headers)
 
     def _find_key(self) -> str | None:
-        variable = self.service.key_variable(os.environ)
-        return self._api_key or os.environ.get(variable) or None
+        """Raises UsageError for a key that no header can hold."""
+        return usable_key(self._api_key, "`api_key`") if self._api_key else self.service.key(os.environ)
+
+    def _address(self, base_url: str | None, path: str, **query: str) -> str:
+        """Return the WebSocket's address: below `base_url`, else below that of the environment or the public one."""
+        if base_url:
+            return socket_url(base_url, path, **query)
+        service = self.service
+        return socket_url(service.url(os.environ), path, source=service.base_url_variable, **query)
 
     def _session(self, api_key: str, runtime: Runtime) -> tuple[Callable[[], Codec], Dial]:
         """Return the factory of a session's codecs, and its dial."""

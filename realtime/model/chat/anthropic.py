@@ -9,7 +9,7 @@ from typing import Any
 from realtime.model.chat.answer import Answer
 from realtime.model.chat.arguments import Json, StructuredModel, function_of, structured_tool
 from realtime.model.chat.base import ChatResponse, ChatUsage
-from realtime.model.chat.failures import Endpoint, Refusal, retry_after_s, sdk, shown_address
+from realtime.model.chat.failures import Endpoint, Refusal, client_of, retry_after_s, sdk, shown_address
 from realtime.model.chat.families import FAMILIES
 from realtime.model.chat.sdk_model import (
     SdkChatModel,
@@ -68,7 +68,7 @@ class AnthropicChatModel(SdkChatModel):
         super().__init__(model_name, stream, **settings)
         anthropic = sdk("anthropic", "anthropic", "anthropic")
         key, key_from = key_of(type(self).__name__, api_key, self.family.key_variables)
-        self.client: Any = anthropic.AsyncAnthropic(api_key=key, **for_client)
+        self.client: Any = client_of(anthropic.AsyncAnthropic, api_key=key, **for_client)
         self.client.max_retries = 0
         address = shown_address(str(self.client.base_url))
         self.endpoint = Endpoint(

@@ -5,11 +5,14 @@ from __future__ import annotations
 import dataclasses
 import logging
 import sys
+from collections.abc import Callable
 from dataclasses import dataclass, field
+from importlib.util import find_spec
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
+from urllib.request import getproxies
 
-from realtime.errors import ProviderError, UsageError
+from realtime.errors import INSTALL_SOCKS, ProviderError, UsageError
 from realtime.model.openai_family.shared import without_keys
 
 logger = logging.getLogger(__name__)
@@ -257,6 +260,16 @@ def sdk(module: str, package: str, extra: str) -> Any:
             code="missing_package",
         ) from None
     return sys.modules[module]
+
+
+def client_of(make: Callable[..., Any], **options: Any) -> Any:
+    """Return an SDK's client. Raises UsageError for a SOCKS proxy without the package that speaks it."""
+    # Asked before: an SDK that fails half-way leaves a client that cannot be collected.
+    if any(address.startswith("socks") for address in getproxies().values()) and find_spec("socksio") is None:
+        raise UsageError(
+            f"the way leads through a SOCKS proxy, which needs socksio: {INSTALL_SOCKS}", code="missing_package"
+        )
+    return make(**options)
 
 
 def missing_key(who: str, *variables: str) -> UsageError:

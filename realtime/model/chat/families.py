@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib import import_module
 from typing import Any
@@ -34,10 +33,6 @@ class Family:
     def formatter(self) -> Any:
         """Return the class of its formatter."""
         return _named(self.formatter_class)
-
-    def key_in(self, environment: Mapping[str, str]) -> str | None:
-        """Return the key that its own variables give; None if they do not."""
-        return next((key for name in self.key_variables if (key := environment.get(name, "").strip())), None)
 
     def at(self, base_url: str) -> dict[str, Any]:
         """Return the arguments by which its class asks another address; "" is its own."""

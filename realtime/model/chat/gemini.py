@@ -13,7 +13,7 @@ from realtime.errors import UsageError
 from realtime.model.chat.answer import Answer
 from realtime.model.chat.arguments import Json, StructuredModel, function_of
 from realtime.model.chat.base import ChatResponse
-from realtime.model.chat.failures import ChatFailure, Endpoint, Refusal, retry_after_s, sdk, shown_address
+from realtime.model.chat.failures import ChatFailure, Endpoint, Refusal, client_of, retry_after_s, sdk, shown_address
 from realtime.model.chat.families import FAMILIES
 from realtime.model.chat.sdk_model import (
     SdkChatModel,
@@ -76,8 +76,7 @@ class GeminiChatModel(SdkChatModel):
             if for_client.get("vertexai")
             else key_of(type(self).__name__, api_key, self.family.key_variables)
         )
-        make_client: Any = genai.Client
-        self.client: Any = make_client(**({"api_key": key} if key else {}), **for_client)
+        self.client: Any = client_of(genai.Client, **({"api_key": key} if key else {}), **for_client)
         named = part_of(for_client.get("http_options"), "base_url") or os.environ.get(_BASE_URL)
         self.endpoint = Endpoint(
             f"the language model at {shown_address(str(named))}" if named else self.family.title,

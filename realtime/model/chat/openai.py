@@ -14,6 +14,7 @@ from realtime.model.chat.failures import (
     ChatFailure,
     Endpoint,
     Refusal,
+    client_of,
     retry_after_s,
     sdk,
     shown_address,
@@ -71,7 +72,7 @@ class OpenAIChatModel(SdkChatModel):
         key, key_from = key_of(
             type(self).__name__, api_key, self.family.key_variables, is_needed="base_url" not in for_client
         )
-        self.client: Any = openai.AsyncClient(api_key=key or NO_KEY, organization=organization, **for_client)
+        self.client: Any = client_of(openai.AsyncClient, api_key=key or NO_KEY, organization=organization, **for_client)
         self.client.max_retries = 0
         address = shown_address(str(self.client.base_url))
         self.endpoint = Endpoint(

@@ -27,6 +27,7 @@ from realtime.model.chat.base import ChatModelBase, ChatResponse
 from realtime.model.chat.failures import ChatFailure, Endpoint, Refusal, missing_key
 from realtime.model.chat.families import Family
 from realtime.model.chat.sampling import write
+from realtime.model.credentials import set_in, usable_key
 from realtime.runtime import Runtime
 from realtime.tool.context import Sampling
 
@@ -296,13 +297,14 @@ def sendable(function: Callable[..., object], request: Json) -> Json:
 def key_of(who: str, api_key: str | None, variables: Sequence[str], *, is_needed: bool = True) -> tuple[str, str]:
     """Return the key and the name of what gives it, in sentences.
 
-    If nothing does: raises UsageError if it `is_needed`, else returns "" and what could.
+    If nothing does: raises UsageError if it `is_needed`, else returns "" and what could. Raises UsageError for a key
+    that no header can hold.
     """
     if api_key:
-        return api_key, "`api_key`"
-    for variable in variables:
-        if key := os.environ.get(variable, "").strip():
-            return key, variable
+        return usable_key(api_key, "`api_key`"), "`api_key`"
+    variable, key = set_in(os.environ, variables)
+    if key:
+        return usable_key(key, variable), variable
     if is_needed:
         raise missing_key(who, *variables)
     return "", variables[0]

@@ -9,7 +9,7 @@ from realtime.model.base import Address, Codec, Profile
 from realtime.model.gemini.codec import GeminiCodec
 from realtime.model.gemini.turns import Resumption
 from realtime.model.services import SERVICES
-from realtime.model.socket_model import SocketModel, socket_url
+from realtime.model.socket_model import SocketModel
 from realtime.model.voices import GEMINI as VOICES
 from realtime.model.wire import Dial, Link, Receiver, Tap, WireLimits, dial_websocket
 from realtime.runtime import Runtime
@@ -73,10 +73,9 @@ class GeminiRealtimeModel(SocketModel):
         super().__init__(model_name, profile_of(model_name), api_key, dial=dial, tap=tap, limits=limits)
         self.voice = voice
         self.enable_input_audio_transcription = enable_input_audio_transcription
-        base = base_url or self.service.url(os.environ)
         version = api_version or os.environ.get("GOOGLE_GENAI_API_VERSION") or "v1beta"
         service = f"google.ai.generativelanguage.{version}.GenerativeService.BidiGenerateContent"
-        self.websocket_url = f"{socket_url(base)}/ws/{service}"
+        self.websocket_url = self._address(base_url, f"/ws/{service}")
 
     def _session(self, api_key: str, runtime: Runtime) -> tuple[Callable[[], Codec], Dial]:
         resumption = Resumption()

@@ -23,6 +23,7 @@ from realtime.model.chat.families import FAMILIES, Family
 from realtime.model.chat.openai import NO_KEY, OpenAIChatModel
 from realtime.model.chat.responses import responses_of
 from realtime.model.chat.sdk_model import SdkChatModel
+from realtime.model.credentials import parts_of_address, pasted, set_in, usable_key
 from realtime.model.local.chat_messages import HistoryLimits, Json, write_tool
 from realtime.model.local.for_calls import OfAllCalls
 from realtime.model.local.history import KEPT_ITEMS
@@ -89,8 +90,9 @@ class ChatChoice:
 
 def choice_in(environment: Mapping[str, str]) -> ChatChoice | None:
     """Return what `language_model_from_environment` makes a chat model of. Raises UsageError as it does."""
-    values = {name: environment.get(name, "").strip() for name in (PROVIDER, BASE_URL, MODEL, API_KEY, IMAGES)}
+    values = {name: pasted(environment.get(name, "")) for name in (PROVIDER, BASE_URL, MODEL, API_KEY, IMAGES)}
     name, base_url, model, key = values[PROVIDER].lower(), values[BASE_URL], values[MODEL], values[API_KEY] or None
+    key = usable_key(key, API_KEY) if key else None
     images = values[IMAGES].lower() in ("1", "true", "yes")
     if name and name not in FAMILIES:
         raise UsageError(f"{PROVIDER} is one of {', '.join(FAMILIES)}, not {name!r}", code="llm_provider")
@@ -107,11 +109,13 @@ def choice_in(environment: Mapping[str, str]) -> ChatChoice | None:
         raise UsageError(f"{PROVIDER} is set but {MODEL} is not: name a model of {family.title}", code="llm_model")
     if family.name == "openai" and base_url:
         return ChatChoice(family, base_url, model, key, API_KEY, BASE_URL, images)  # no place for OpenAI's own key
-    key_from = API_KEY if key else family.key_variables[0]
-    key = key or family.key_in(environment)
-    if key is None:
-        raise missing_key(family.title, *family.key_variables)
-    own_url = environment.get(OPENAI_URL, "").strip() if family.name == "openai" else ""
+    key_from = API_KEY
+    if not key:
+        key_from, key = set_in(environment, family.key_variables)
+        if not key:
+            raise missing_key(family.title, *family.key_variables)
+        key = usable_key(key, key_from)
+    own_url = pasted(environment.get(OPENAI_URL, "")) if family.name == "openai" else ""
     return ChatChoice(family, base_url or own_url, model, key, key_from, OPENAI_URL if own_url else BASE_URL, images)
 
 
@@ -129,9 +133,14 @@ def language_model_from_environment(environment: Mapping[str, str] = os.environ)
     family, key_from = chosen.family, chosen.key_from
     if family is None or family.name == "openai":
         return ChatLanguageModel(
-            chosen.address, chosen.model, chosen.key, takes_images=chosen.takes_images, key_from=key_from
+            chosen.address,
+            chosen.model,
+            chosen.key,
+            takes_images=chosen.takes_images,
+            key_from=key_from,
+            address_from=chosen.address_from,
         )
-    base_url = _checked(chosen.base_url)[0] if chosen.base_url else ""
+    base_url = _checked(chosen.base_url, chosen.address_from)[0] if chosen.base_url else ""
     chat_model = family.model()(
         chosen.model,
         chosen.key,
@@ -291,7 +300,8 @@ class ChatLanguageModel(_ByChatModel):
         key_from: str = API_KEY,
         address_from: str = BASE_URL,
     ) -> None:
-        self._address, self._host = _checked(base_url)
+        self._address, self._host = _checked(base_url, address_from)
+        api_key = usable_key(api_key, key_from) if api_key else None
         if not model:
             raise UsageError(f"name the model that {self._address} is to answer with in {MODEL}", code="llm_model")
         try:
@@ -407,19 +417,16 @@ def _choice(prompt: Prompt) -> str | None:
             return None
 
 
-def _checked(base_url: str) -> tuple[str, str]:
-    """Validate the address; returns it with its host and port."""
+def _checked(base_url: str, source: str) -> tuple[str, str]:
+    """Validate the address that `source` gives; returns it with its host and port."""
     try:
-        parts = urlsplit(base_url.strip())
-        usable = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
-    except ValueError:
-        usable = False
-    if not usable:
+        parts = parts_of_address(base_url, source, ("http", "https"))
+    except UsageError:
         raise UsageError(
-            f"{BASE_URL} is to be the address of a chat endpoint, such as http://localhost:11434/v1", code="llm_address"
-        )
+            f"{source} is to be the address of a chat endpoint, such as http://localhost:11434/v1", code="llm_address"
+        ) from None
     if "@" in parts.netloc or parts.query:
         # The HTTP client logs the addresses that it asks.
-        raise UsageError(f"{BASE_URL} is no place for secrets: a key goes into {API_KEY}", code="llm_address")
+        raise UsageError(f"{source} is no place for secrets: a key goes into {API_KEY}", code="llm_address")
     path = parts.path.rstrip("/").removesuffix("/chat/completions")
     return f"{parts.scheme}://{parts.netloc}{path}", parts.netloc

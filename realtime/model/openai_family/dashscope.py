@@ -5,15 +5,15 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable
-from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
+from urllib.parse import urlsplit
 
 from realtime.event.base import Modality
 from realtime.model.base import Profile
+from realtime.model.credentials import parts_of_address, pasted, socket_address
 from realtime.model.openai_family.dashscope_codec import DashScopeCodec
 from realtime.model.openai_family.dashscope_shapes import INPUT_RATE_HZ, family_of
 from realtime.model.openai_family.model import FamilyModel
 from realtime.model.services import SERVICES
-from realtime.model.socket_model import socket_url
 from realtime.model.wire import Dial, Tap, WireLimits, dial_websocket
 
 __all__ = ["DashScopeCodec", "DashScopeRealtimeModel", "profile_of", "realtime_url"]
@@ -48,20 +48,22 @@ def profile_of(model_name: str) -> Profile:
     )
 
 
-def realtime_url(model_name: str, *, base_url: str | None, workspace: str | None, region: str | None) -> str:
+def realtime_url(
+    model_name: str, *, base_url: str | None, workspace: str | None, region: str | None, source: str = "`base_url`"
+) -> str:
     """Where to dial. A base may be any address of the service (http or ws, with or without a path); without one the
-    workspace has its own host, and the region's shared gateway serves the rest."""
+    workspace has its own host, and the region's shared gateway serves the rest. Raises UsageError with the name of
+    `source` where the base is no address."""
     region = region or "cn-beijing"
     if base_url:
-        parts = urlsplit(socket_url(base_url))
+        parts = parts_of_address(base_url, source)
         root = re.sub(r"/(api-ws/v1(/(inference|realtime))?|api/v1|compatible-mode/v1)?/?$", "", parts.path)
-        parts = parts._replace(path=root + _PATH)
+        parts = parts._replace(path=root)
     else:
         shared = _SHARED_HOSTS.get(region, _INTERNATIONAL_HOST)
         host = f"{workspace}.{region}.maas.aliyuncs.com" if workspace else shared
-        parts = urlsplit(f"wss://{host}{_PATH}")
-    query = [pair for pair in parse_qsl(parts.query) if pair[0] != "model"]
-    return urlunsplit(parts._replace(query=urlencode([*query, ("model", model_name)])))
+        parts = urlsplit(f"wss://{host}")
+    return socket_address(parts, _PATH, model=model_name)
 
 
 class DashScopeRealtimeModel(FamilyModel):
@@ -97,7 +99,8 @@ class DashScopeRealtimeModel(FamilyModel):
         self.workspace = workspace or os.environ.get("DASHSCOPE_WORKSPACE")
         self.websocket_url = realtime_url(
             model_name,
-            base_url=base_url or os.environ.get("DASHSCOPE_WEBSOCKET_BASE_URL"),
+            base_url=base_url or pasted(os.environ.get(self.service.base_url_variable, "")),
+            source="`base_url`" if base_url else self.service.base_url_variable,
             workspace=self.workspace,
             region=region or os.environ.get("DASHSCOPE_REGION"),
         )

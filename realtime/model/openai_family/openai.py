@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
-from urllib.parse import quote
 
 from realtime.event.base import Modality
 from realtime.model.base import Profile
 from realtime.model.openai_family.model import FamilyModel
 from realtime.model.openai_family.openai_codec import OpenAICodec
 from realtime.model.services import SERVICES
-from realtime.model.socket_model import socket_url
 from realtime.model.voices import OPENAI as VOICES
 from realtime.model.wire import Dial, Tap, WireLimits, dial_websocket
 
@@ -64,9 +61,8 @@ class OpenAIRealtimeModel(FamilyModel):
         super().__init__(model_name, profile_of(model_name), api_key, dial=dial, tap=tap, limits=limits)
         self.voice = voice
         self.enable_input_audio_transcription = enable_input_audio_transcription
-        base = base_url or self.service.url(os.environ)
         self.transcription_model = transcription_model
-        self.websocket_url = f"{socket_url(base)}/realtime?model={quote(model_name)}"
+        self.websocket_url = self._address(base_url, "/realtime", model=model_name)
 
     def _codec(self, api_key: str, new_id: Callable[[str], str]) -> OpenAICodec:
         return OpenAICodec(

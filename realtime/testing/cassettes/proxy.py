@@ -28,7 +28,9 @@ from websockets.http11 import Request, Response
 from websockets.typing import Subprotocol
 
 from realtime.errors import UsageError
+from realtime.model.credentials import usable_key
 from realtime.model.services import SERVICES
+from realtime.model.socket_model import socket_url
 from realtime.runtime import Runtime, iso
 from realtime.testing.cassettes.format import Direction, Header
 from realtime.testing.cassettes.record import CassetteRecorder, header_of
@@ -65,11 +67,12 @@ async def record_proxy(
     a key and OSError where the port is taken. Cancelling closes every connection and completes its cassette.
     """
     service = SERVICES[provider]
-    key = key or os.environ.get(service.key_variable(os.environ))
+    key = usable_key(key, "`key`") if key else service.key(os.environ)
     if not key:
         raise UsageError(f"there is no key for {service.title}: set {service.key_variables[0]}", code="missing_api_key")
-    base = url or service.url(os.environ)
-    proxy = _Proxy(provider, Path(folder), re.sub("^http", "ws", base), key, runtime or Runtime())
+    source = "`url`" if url else service.base_url_variable
+    base = socket_url(url or service.url(os.environ), source=source)
+    proxy = _Proxy(provider, Path(folder), base, key, runtime or Runtime())
     async with serve(
         proxy.serve,
         "127.0.0.1",

@@ -1,0 +1,96 @@
+"""Keys and addresses of providers, as people paste them."""
+
+from __future__ import annotations
+
+import ipaddress
+import re
+from collections.abc import Iterable, Mapping
+from urllib.parse import SplitResult, parse_qsl, quote, urlencode, urlsplit, urlunsplit
+
+from realtime.errors import UsageError
+
+INVISIBLE = "\u00ad\u200b\u200c\u200d\u200e\u200f\u2060\ufeff"
+"""What web pages put beside a copied text, unseen."""
+_QUOTES = {'"': '"', "'": "'", "`": "`", "\u201c": "\u201d", "\u2018": "\u2019", "\u201e": "\u201c"}
+
+
+def pasted(text: str) -> str:
+    """Return a pasted value without what copying put around it: blanks, line ends, quotes, invisible characters."""
+    while True:
+        bare = text.strip().strip(INVISIBLE)
+        if len(bare) > 1 and _QUOTES.get(bare[0]) == bare[-1]:
+            bare = bare[1:-1]
+        if bare == text:
+            return bare
+        text = bare
+
+
+def set_in(environment: Mapping[str, str], names: Iterable[str]) -> tuple[str, str]:
+    """Return the first variable that holds something, and its value; two "" if none does."""
+    return next(((name, value) for name in names if (value := pasted(environment.get(name, "")))), ("", ""))
+
+
+def usable_key(key: str, source: str) -> str:
+    """Return the key as `pasted`.
+
+    Raises UsageError where no header can hold it: a library would refuse it with the whole header in its sentence.
+    `source` is the variable or argument that gives it; the key itself is never repeated.
+    """
+    key = pasted(key)
+    bad = next((number for number, letter in enumerate(key, 1) if not "!" <= letter <= "~"), None)
+    if bad is None:
+        return key
+    letter = key[bad - 1]
+    what = "a line end" if letter in "\r\n" else "a blank" if letter.isspace() else "a character other than ASCII"
+    raise UsageError(
+        f"the key in {source} has {what} at place {bad} of {len(key)}, which no key has: copy it again",
+        code="invalid_api_key",
+    )
+
+
+def parts_of_address(text: str, source: str, schemes: Iterable[str] = ("http", "https", "ws", "wss")) -> SplitResult:
+    """Return the parts of a pasted address, without a fragment.
+
+    One without a scheme gets `https`, on this computer `http`. Raises UsageError with the name of `source`, its
+    variable or argument, for what is no address. The address is not repeated: some hold a key.
+    """
+    known = [*schemes]
+    text = pasted(text)
+    if not re.match("[a-zA-Z][a-zA-Z0-9+.-]*://", text):
+        host = text.partition("/")[0].rpartition("@")[2]
+        text = ("http" if _is_here(host) else "https") + "://" + text.lstrip("/")
+    try:
+        parts = urlsplit(text)
+        is_address = bool(parts.hostname) and parts.port != 0 and not re.search(r"\s", text)
+    except ValueError:
+        is_address = False
+    if not is_address or parts.scheme not in known:
+        raise UsageError(f"{source} is to be an address that begins with {known[1]}://", code="invalid_address")
+    return parts._replace(fragment="")
+
+
+def _is_here(host: str) -> bool:
+    """Whether a host with or without its port is this computer."""
+    name = host.partition("]")[0].lstrip("[") if host.startswith("[") else host.partition(":")[0]
+    if name.lower() == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(name).is_loopback
+    except ValueError:
+        return False
+
+
+def socket_address(parts: SplitResult, path: str, **query: str) -> str:
+    """Return the WebSocket's address below a base: `ws` for `http`, `path` at the end, `query` beside the base's own.
+
+    A base that ends in `path`, as documents print it, is not joined with it again.
+    """
+    below = parts.path.rstrip("/")
+    own = [(name, value) for name, value in parse_qsl(parts.query, keep_blank_values=True) if name not in query]
+    return urlunsplit(
+        parts._replace(
+            scheme=re.sub("^http", "ws", parts.scheme),
+            path=below if below.endswith(path) else below + path,
+            query=urlencode([*own, *query.items()], quote_via=quote),
+        )
+    )

@@ -1,0 +1,80 @@
+"""The proxy on the way to a provider.
+
+websockets looks for one itself, but knows no ALL_PROXY, and its exceptions name neither proxy nor variable.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from urllib.parse import urlsplit
+from urllib.request import getproxies, proxy_bypass
+
+from websockets.exceptions import InvalidProxy, InvalidProxyStatus
+
+from realtime.errors import INSTALL_SOCKS, ProviderError
+from realtime.model.credentials import pasted
+
+
+@dataclass(frozen=True, slots=True)
+class Proxy:
+    """A proxy: its address, which may hold a password, and the variable that names it."""
+
+    address: str
+    variable: str
+
+    @property
+    def shown(self) -> str:
+        """The proxy and its variable, without a password."""
+        try:
+            host = urlsplit(self.address).netloc.rpartition("@")[2]
+        except ValueError:
+            host = ""
+        return f"the proxy {host} of {self.variable}" if host else f"the proxy of {self.variable}"
+
+    def failure(self, error: Exception) -> ProviderError | None:
+        """What an exception of the dial says about the proxy; None where the proxy is not to blame."""
+        match error:
+            case InvalidProxyStatus() if error.response.status_code == 407:
+                return self._failed(
+                    f"{self.shown} wants a user and a password: write them as http://USER:PASSWORD@HOST:PORT"
+                )
+            case InvalidProxyStatus():
+                return self._failed(f"{self.shown} refused the connection (HTTP {error.response.status_code})")
+            case InvalidProxy():
+                return self._failed(f"{self.variable} names no proxy that can be used: http, https or socks5 are known")
+            case ImportError():
+                return self._failed(f"{self.shown} speaks SOCKS, which needs python-socks: {INSTALL_SOCKS}")
+            case TimeoutError():
+                return self._failed(f"{self.shown} did not answer in time", retryable=True)
+            case OSError():
+                return self._failed(f"{self.shown} cannot be reached: correct {self.variable}", retryable=True)
+            case _:
+                return None
+
+    @staticmethod
+    def _failed(message: str, *, retryable: bool = False) -> ProviderError:
+        return ProviderError(message, code="provider_proxy", retryable=retryable)
+
+
+def proxy_for(url: str, environment: Mapping[str, str] = os.environ) -> Proxy | None:
+    """Return the proxy on the way to this address; None where there is none, or NO_PROXY leaves the host out.
+
+    The first of WSS_PROXY (for ws: WS_PROXY), SOCKS_PROXY, HTTPS_PROXY (for ws: also HTTP_PROXY) and ALL_PROXY counts,
+    in lower case as well; on Windows and macOS the settings of the system count, too.
+    """
+    parts = urlsplit(url)
+    host = parts.hostname or ""
+    secure = parts.scheme == "wss"
+    if proxy_bypass(f"{host}:{parts.port or (443 if secure else 80)}"):
+        return None
+    known = getproxies()
+    for scheme in ("wss", "socks", "https", "all") if secure else ("ws", "socks", "https", "http", "all"):
+        if address := pasted(known.get(scheme, "")):
+            names = (f"{scheme}_proxy", f"{scheme}_proxy".upper())
+            variable = next((name for name in names if environment.get(name)), "the system's settings")
+            if scheme == "socks" and address.startswith("http://"):  # as systems write it
+                address = "socks5h://" + address.removeprefix("http://")
+            return Proxy(address if "://" in address else f"http://{address}", variable)
+    return None

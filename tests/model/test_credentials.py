@@ -1,0 +1,249 @@
+"""Keys, addresses and proxies as people paste them: understood, or one sentence that names the variable."""
+
+import asyncio
+import logging
+from collections.abc import Callable
+from contextlib import suppress
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from realtime.errors import ProviderError, UsageError
+from realtime.model import chat
+from realtime.model.base import Settings
+from realtime.model.credentials import parts_of_address, pasted, usable_key
+from realtime.model.gemini.model import GeminiRealtimeModel
+from realtime.model.local.chat import ChatLanguageModel, choice_in, language_model_from_environment
+from realtime.model.openai_family.dashscope import DashScopeRealtimeModel
+from realtime.model.openai_family.openai import OpenAIRealtimeModel
+from realtime.model.services import SERVICES
+from realtime.model.socket_model import SocketModel
+from realtime.runtime import Runtime
+from realtime.server import doctor
+
+NOBODY = "http://127.0.0.1:1"
+"""Where nobody listens."""
+KEY = "planted-4711-0815"
+MODELS: list[type[SocketModel]] = [OpenAIRealtimeModel, GeminiRealtimeModel, DashScopeRealtimeModel]
+QWEN = "/api-ws/v1/realtime?model=q"
+LIVE = "/ws/google.ai.generativelanguage.v1beta.GenerativeService.BidiGenerateContent"
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        f"{KEY}\n",
+        f" {KEY}\r\n",
+        f"{KEY}\u200b",
+        f"\ufeff{KEY}",
+        f'"{KEY}"',
+        f"'{KEY}'\n",
+        f"\u201c{KEY}\u201d",
+        f"\xa0{KEY}\u2060 ",
+    ],
+)
+def test_what_copying_puts_around_a_key_is_taken_off(given: str) -> None:
+    assert usable_key(given, "X_API_KEY") == KEY
+    for service in SERVICES.values():
+        for variable in service.key_variables:
+            assert service.key({variable: given}) == KEY
+
+
+@pytest.mark.parametrize(
+    ("key", "what"),
+    [
+        ("planted\n4711", "a line end at place 8 of 12"),
+        ("planted 4711", "a blank at place 8"),
+        ("planted\u200b4711", "a character other than ASCII at place 8"),
+        ("plänted4711", "a character other than ASCII at place 3"),
+        ("planted\x004711", "a character other than ASCII at place 8"),
+    ],
+)
+def test_a_key_that_no_header_can_hold_is_one_sentence_without_the_key(key: str, what: str) -> None:
+    with pytest.raises(UsageError) as caught:
+        usable_key(key, "X_API_KEY")
+    assert f"the key in X_API_KEY has {what}" in caught.value.message
+    assert "4711" not in caught.value.message
+
+
+@given(st.text())
+def test_no_text_makes_a_key_with_a_character_that_a_header_refuses(text: str) -> None:
+    assert pasted(pasted(text)) == pasted(text)
+    with suppress(UsageError):
+        key = usable_key(text, "X")
+        assert key.isascii()
+        assert key.isprintable()
+        assert " " not in key
+
+
+@pytest.mark.parametrize("model", MODELS)
+@pytest.mark.parametrize("tail", ["\n", "\u200b", "\n4711", " x"])
+async def test_a_key_never_reaches_a_log_or_an_error(
+    model: type[SocketModel], tail: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Neither of a call nor of `doctor --online`, at any level: where the key is bad, nothing is dialled with it."""
+    caplog.set_level(logging.DEBUG)
+    service = model.service
+    monkeypatch.setenv(service.key_variables[0], KEY + tail)
+    monkeypatch.setenv(service.base_url_variable, NOBODY)
+    with pytest.raises(ProviderError) as caught:
+        await model(api_key=KEY + tail).connect(
+            settings=Settings(),
+            on_event=lambda _: None,
+            history=lambda: (),
+            runtime=Runtime.of_loop(asyncio.get_running_loop()),
+        )
+    (found,) = await doctor.try_keys({service.key_variables[0]: KEY + tail})
+    is_bad = bool(tail.strip("\n\u200b"))
+    assert caught.value.code == ("invalid_api_key" if is_bad else "provider_refused")
+    assert not found.available
+    assert (service.key_variables[0] in found.detail) is is_bad
+    for told in (caplog.text, repr(caught.value), str(caught.value.__cause__), found.detail, repr(found)):
+        assert KEY not in told
+
+
+@pytest.mark.parametrize(
+    ("open_model", "base_url", "address"),
+    [
+        (OpenAIRealtimeModel, "HTTPS://proxy.example/v1", "wss://proxy.example/v1/realtime?model=q"),
+        (OpenAIRealtimeModel, "proxy.example/v1/", "wss://proxy.example/v1/realtime?model=q"),
+        (OpenAIRealtimeModel, "localhost:8000/v1", "ws://localhost:8000/v1/realtime?model=q"),
+        (OpenAIRealtimeModel, "[::1]:8000/v1", "ws://[::1]:8000/v1/realtime?model=q"),
+        (OpenAIRealtimeModel, "wss://x.example/v1/realtime", "wss://x.example/v1/realtime?model=q"),
+        (OpenAIRealtimeModel, "wss://x.example/v1/realtime?model=old", "wss://x.example/v1/realtime?model=q"),
+        (
+            OpenAIRealtimeModel,
+            "https://x.example/v1?api-version=7",
+            "wss://x.example/v1/realtime?api-version=7&model=q",
+        ),
+        (OpenAIRealtimeModel, ' "https://x.example/v1"\n', "wss://x.example/v1/realtime?model=q"),
+        (OpenAIRealtimeModel, "https://x.example/v1#top", "wss://x.example/v1/realtime?model=q"),
+        (GeminiRealtimeModel, "https://x.example?via=7", f"wss://x.example{LIVE}?via=7"),
+        (GeminiRealtimeModel, f"wss://x.example{LIVE}", f"wss://x.example{LIVE}"),
+        (DashScopeRealtimeModel, "Wss://x.example/api-ws/v1/realtime?model=old", f"wss://x.example{QWEN}"),
+        (DashScopeRealtimeModel, "x.example", f"wss://x.example{QWEN}"),
+    ],
+)
+def test_an_address_is_joined_by_its_parts(
+    open_model: Callable[..., SocketModel], base_url: str, address: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert open_model("q", base_url=base_url).websocket_url == address
+    monkeypatch.setenv(open_model("q").service.base_url_variable, base_url)
+    assert open_model("q").websocket_url == address
+
+
+@pytest.mark.parametrize("model", MODELS)
+@pytest.mark.parametrize("address", ["ftp://x.example", "http://", "https://[broken", "http://x:99999", "a b.example"])
+def test_what_is_no_address_names_its_variable_and_not_itself(
+    model: type[SocketModel], address: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    variable = model.service.base_url_variable
+    monkeypatch.setenv(variable, f"{address}/4711")
+    with pytest.raises(UsageError, match=rf"^{variable} is to be an address that begins with https://$"):
+        model()
+    with pytest.raises(UsageError, match=r"^`base_url` is to be an address"):
+        model(base_url=f"{address}/4711")
+
+
+def test_a_chat_endpoint_takes_what_is_pasted_too() -> None:
+    told = {"REALTIME_LLM_BASE_URL": " Localhost:11434/v1/chat/completions\n", "REALTIME_LLM_MODEL": "'m'"}
+    chosen = choice_in(told | {"REALTIME_LLM_API_KEY": f"{KEY}\n"})
+    assert chosen is not None
+    assert (chosen.model, chosen.key) == ("m", KEY)
+    model = language_model_from_environment(told)
+    assert isinstance(model, ChatLanguageModel)
+    assert repr(model) == "ChatLanguageModel('http://Localhost:11434/v1', 'm')"
+    with pytest.raises(UsageError, match="the key in REALTIME_LLM_API_KEY has a line end") as caught:
+        language_model_from_environment(told | {"REALTIME_LLM_API_KEY": f"{KEY}\nx"})
+    assert KEY not in caught.value.message
+
+
+def test_an_address_without_a_scheme_is_https_but_on_this_computer() -> None:
+    assert parts_of_address("api.example:8443/v1", "X").geturl() == "https://api.example:8443/v1"
+    assert parts_of_address("127.0.0.1/v1", "X").geturl() == "http://127.0.0.1/v1"
+
+
+# -- proxies -----------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def no_proxies(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("ws", "wss", "http", "https", "socks", "all", "no"):
+        monkeypatch.delenv(f"{name}_proxy", raising=False)
+        monkeypatch.delenv(f"{name}_PROXY".upper(), raising=False)
+
+
+async def refusal(url: str) -> ProviderError:
+    """The error of a dial through the proxy of the environment."""
+    with pytest.raises(ProviderError) as caught:
+        await OpenAIRealtimeModel(api_key=KEY, base_url=url).connect(
+            settings=Settings(),
+            on_event=lambda _: None,
+            history=lambda: (),
+            runtime=Runtime.of_loop(asyncio.get_running_loop()),
+        )
+    return caught.value
+
+
+@pytest.mark.parametrize("variable", ["HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy", "WSS_PROXY"])
+async def test_a_proxy_that_is_not_there_is_named_with_its_variable(
+    no_proxies: None, variable: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(variable, "http://ann:secret@127.0.0.1:1")
+    error = await refusal("https://api.example/v1")
+    assert error.code == "provider_proxy"
+    assert error.message == f"the proxy 127.0.0.1:1 of {variable} cannot be reached: correct {variable}"
+
+
+async def test_no_proxy_leaves_a_host_out(no_proxies: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ALL_PROXY", "http://127.0.0.1:1")
+    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
+    assert (await refusal("http://127.0.0.1:1/v1")).code == "provider_refused"
+
+
+@pytest.mark.parametrize(
+    ("answer", "sentence"),
+    [
+        (b"HTTP/1.1 407 Proxy Authentication Required\r\nContent-Length: 0\r\n\r\n", "wants a user and a password"),
+        (b"HTTP/1.1 403 Forbidden\r\nContent-Length: 0\r\n\r\n", "refused the connection (HTTP 403)"),
+    ],
+)
+async def test_what_a_proxy_says_is_told_as_the_proxys(
+    no_proxies: None, answer: bytes, sentence: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[bytes] = []
+
+    async def proxy(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        asked.append(await reader.readuntil(b"\r\n\r\n"))
+        writer.write(answer)
+        await writer.drain()
+        writer.close()
+
+    async with await asyncio.start_server(proxy, "127.0.0.1", 0) as server:
+        place = f"127.0.0.1:{server.sockets[0].getsockname()[1]}"
+        monkeypatch.setenv("all_proxy", place)
+        error = await refusal("https://api.example/v1")
+    assert asked[0].startswith(b"CONNECT api.example:443 ")
+    assert KEY.encode() not in asked[0]
+    assert error.message.startswith(f"the proxy {place} of all_proxy {sentence}")
+
+
+async def test_a_socks_proxy_names_the_package_that_it_needs(no_proxies: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ALL_PROXY", "socks5://127.0.0.1:1")
+    error = await refusal("https://api.example/v1")
+    assert "the proxy 127.0.0.1:1 of ALL_PROXY speaks SOCKS, which needs python-socks: pip install" in error.message
+
+
+async def test_what_is_no_proxy_is_one_sentence(no_proxies: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HTTPS_PROXY", "ftp://127.0.0.1:1")
+    assert (await refusal("https://api.example/v1")).message.startswith("HTTPS_PROXY names no proxy that can be used")
+
+
+@pytest.mark.parametrize("name", ["OpenAIChatModel", "AnthropicChatModel", "GeminiChatModel"])
+def test_a_chat_model_behind_a_socks_proxy_names_its_package(
+    no_proxies: None, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ALL_PROXY", "socks5://127.0.0.1:1")
+    with pytest.raises(UsageError, match=r"a SOCKS proxy, which needs socksio: pip install '\.\[socks\]'"):
+        getattr(chat, name)("m", KEY)
