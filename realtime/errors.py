@@ -18,6 +18,8 @@ what to do. `ClientError` and `ProviderError` reach the client as one error even
 
 from __future__ import annotations
 
+import asyncio
+
 INSTALL_LOCAL = "pip install '.[local]' in the folder of this project"
 """The command that installs the speech parts. They are an extra of the project, which need not be in a registry."""
 INSTALL_EARS = "pip install '.[local,ears]' in the folder of this project"
@@ -27,6 +29,10 @@ INSTALL_SOCKS = "pip install '.[socks]' in the folder of this project, or pip in
 """The command that installs what the way through a SOCKS proxy needs."""
 INSTALL_MCP = "pip install '.[mcp]' in the folder of this project"
 """The command that installs what clients of MCP servers need."""
+
+
+ENDS_OF_TASKS = (asyncio.CancelledError, GeneratorExit, KeyboardInterrupt)
+"""What goes through foreign code and is no failure of it. All else is, also a BaseException such as a Rust panic."""
 
 
 class RealtimeError(Exception):

@@ -9,7 +9,7 @@ from typing import Any
 
 from realtime.agent.settings import AgentSpec
 from realtime.call.participant import OwnCall
-from realtime.errors import RealtimeError, UsageError
+from realtime.errors import ENDS_OF_TASKS, RealtimeError, UsageError
 from realtime.event import server as s
 from realtime.event.base import Item
 from realtime.message import Msg, TextBlock
@@ -54,7 +54,9 @@ class Callbacks:
     async def _run(self, name: str, run: Coroutine[Any, Any, None]) -> None:
         try:
             await run
-        except Exception as error:
+        except ENDS_OF_TASKS:
+            raise
+        except BaseException as error:
             # The program's code: whatever it raises must not end the call.
             logger.exception("%s of agent %s failed", name, self._spec.name)
             told = f"{name} of the agent failed ({type(error).__name__}): the server's log says why"

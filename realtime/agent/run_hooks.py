@@ -349,6 +349,10 @@ def _outcome(hook: Hook, args: tuple[Any, ...]) -> tuple[Any, Exception | None]:
         return hook(*args), None
     except Exception as error:
         return None, error
+    except BaseException as error:  # a panic of a Rust library, KeyboardInterrupt: in a thread, a failure as any other
+        failure = RuntimeError(f"{type(error).__name__}: {error}")
+        failure.__cause__ = error
+        return None, failure
 
 
 def _same(changed: Any, before: Any) -> bool:

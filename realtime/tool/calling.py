@@ -12,7 +12,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Any, assert_never
 
-from realtime.errors import ToolError
+from realtime.errors import ENDS_OF_TASKS, ToolError
 from realtime.message import ToolCallBlock
 from realtime.tool.context import ToolContext, ToolScope
 from realtime.tool.output import ERROR_TEXT_CHARS, Output, failed, said
@@ -59,9 +59,9 @@ async def through(
         async with aclosing(await handler(tool_call=call)) as responses:
             async for response in responses:
                 yield response
-    except ToolError:
+    except (ToolError, *ENDS_OF_TASKS):
         raise
-    except (Exception, SystemExit) as error:
+    except BaseException as error:
         yield failed(_describe(call, "a middleware", error))
 
 
@@ -112,9 +112,9 @@ async def responses_of(
     except asyncio.CancelledError:
         yield output.interrupted()
         raise
-    except ToolError:
+    except (ToolError, *ENDS_OF_TASKS):
         raise
-    except (Exception, SystemExit) as error:
+    except BaseException as error:
         yield output.failed(_describe(call, call.name, error))
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import logging
 from typing import Any
 
+from realtime.errors import ENDS_OF_TASKS
 from realtime.message import ToolCallBlock
 from realtime.permission import PermissionBehavior, PermissionDecision, PermissionEngine
 from realtime.tool.registered import RegisteredToolFunction
@@ -24,7 +25,9 @@ def decision_of(
     """
     try:
         decision = engine.decide(tool, tool.with_defaults(arguments))
-    except Exception as error:
+    except ENDS_OF_TASKS:
+        raise
+    except BaseException as error:
         # The program's code: it must neither end the call nor let one run that it cannot judge.
         logger.error("the permissions of tool %s failed: %s", tool.name, type(error).__name__)
         failed_by = f"Its permissions failed: {type(error).__name__}"
@@ -55,7 +58,9 @@ def decision_of_failing(
             decision = engine.decide_unasked(call.name, arguments)
         else:
             decision = engine.decide(tool, tool.with_defaults(arguments))
-    except Exception:
+    except ENDS_OF_TASKS:
+        raise
+    except BaseException:
         # The program's code may expect other arguments; the call runs nothing in any case.
         return fails
     return decision if decision.denies and decision.rule is not None else fails

@@ -215,22 +215,29 @@ async def _work(function: Callable[[], Any], executor: Executor, in_thread: bool
     except asyncio.CancelledError as cancelled:
         steps.put_nowait(Raised(cancelled))
         raise
-    except (Exception, SystemExit) as raised:
+    except KeyboardInterrupt as interrupt:  # in the loop's own thread this is Ctrl-C: the process is to end
+        steps.put_nowait(Raised(interrupt))
+        raise
+    except BaseException as raised:  # a panic of a Rust library, GeneratorExit: whatever ends the function
         last = Raised(raised)
     steps.put_nowait(last)
 
 
 async def _in_thread(
     executor: Executor, context: Context, function: Callable[[], Any]
-) -> tuple[Any, Exception | SystemExit | None]:
-    """Return the function's result or its exception; a future cannot carry StopIteration."""
+) -> tuple[Any, BaseException | None]:
+    """Return the function's result or its exception, whatever it is.
+
+    A future cannot carry StopIteration; a task that raises KeyboardInterrupt, which is no Ctrl-C in a thread, ends its
+    loop.
+    """
     return await asyncio.get_running_loop().run_in_executor(executor, _outcome, context, function)
 
 
-def _outcome(context: Context, function: Callable[[], Any]) -> tuple[Any, Exception | SystemExit | None]:
+def _outcome(context: Context, function: Callable[[], Any]) -> tuple[Any, BaseException | None]:
     try:
         return context.run(function), None
-    except (Exception, SystemExit) as error:
+    except BaseException as error:
         return None, error
 
 
@@ -254,6 +261,8 @@ class _Steps:
     async def next(self) -> Any:
         """Return the next piece; `_END` after the last. Raises what the generator raises."""
         returned, error = await _in_thread(self._executor, self._context, self._step)
+        if isinstance(error, KeyboardInterrupt):
+            raise RuntimeError("KeyboardInterrupt") from error
         if error is not None:
             raise error
         return returned
