@@ -14,7 +14,7 @@ from realtime.agent.hooks import StopReply, is_messages
 from realtime.agent.permissions import denial_of
 from realtime.agent.played import cut_to_played
 from realtime.agent.react_base import ReActAgentBase
-from realtime.agent.react_reply import ReActReply
+from realtime.agent.react_reply import ReActReply, has_answer
 from realtime.agent.reply_run import ReplyRun
 from realtime.agent.structured import StructuredOutput
 from realtime.agent.tasks import end_task, together
@@ -38,6 +38,7 @@ from realtime.message import (
 from realtime.model.chat import compression
 from realtime.model.chat.base import ChatModelBase
 from realtime.model.chat.compression import COMPRESSED, Backoff, Compressor, replace_memory
+from realtime.model.chat.failures import empty_answer
 from realtime.model.chat.responses import responses_of
 from realtime.tool import Toolkit
 from realtime.tool.background import BackgroundTask, act_for, result_hint
@@ -264,7 +265,9 @@ class ReActAgent(ReActAgentBase):
                 return "completed"
         reply.run.add(r.ExceedMaxItersEvent(reply_id=reply.run.reply_id, name=self.name))
         said = await self._summarizing()
-        reply.end_call([block for block in said.content if not isinstance(block, ToolCallBlock)])
+        blocks = reply.end_call([block for block in said.content if not isinstance(block, ToolCallBlock)])
+        if reply.structured is None and not has_answer(blocks):
+            raise empty_answer(f"the language model of {self.name}")
         return "exceed_max_iters"
 
     async def _reasoning(self, tool_choice: str | None = None) -> Msg:

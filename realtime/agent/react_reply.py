@@ -20,6 +20,7 @@ from realtime.message import (
     UserMsg,
 )
 from realtime.model.chat.base import ChatResponse
+from realtime.model.chat.failures import ASK_AGAIN
 
 
 class ReActReply:
@@ -161,8 +162,11 @@ class ReActReply:
     def is_complete(self, blocks: Sequence[Block]) -> bool:
         """Return whether the reply is complete after a round of these blocks; if not, prepare the next one."""
         has_calls = any(isinstance(block, ToolCallBlock) for block in blocks)
+        is_answered = has_answer(blocks)
         if self.structured is None or self._is_text_due:
-            return not has_calls
+            if not (has_calls or is_answered):
+                self.hints.append(UserMsg("user", ASK_AGAIN))
+            return is_answered and not has_calls
         if self.structured.value is None:
             if not has_calls:
                 self.hints.append(UserMsg("user", self.structured.reminder))
@@ -173,3 +177,10 @@ class ReActReply:
         self.tool_choice = "none"
         self.hints.append(UserMsg("user", ASK_FOR_TEXT))
         return False
+
+
+def has_answer(blocks: Sequence[Block]) -> bool:
+    """Return whether there are words or data among the blocks: thoughts and blanks are no answer."""
+    return any(
+        isinstance(block, DataBlock) or (isinstance(block, TextBlock) and block.text.strip()) for block in blocks
+    )

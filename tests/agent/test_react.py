@@ -75,20 +75,35 @@ async def test_the_agent_reasons_acts_and_answers() -> None:
 
 
 async def test_the_plain_defaults_are_a_memory_and_a_toolkit() -> None:
-    """REA-40; an empty prompt is no message, an empty answer is not kept, and unreported usage counts as zero."""
+    """REA-40; an empty prompt is no message, and unreported usage counts as zero."""
     empty = Toolkit()
     assert react(say("Hi."), toolkit=empty).toolkit is empty
-    answers = ChatResponse(say("Hi.")), ChatResponse(say("Hi."), usage=ChatUsage(7, 3, 0.1)), ChatResponse([])
+    answers = ChatResponse(say("Hi.")), ChatResponse(say("Hi."), usage=ChatUsage(7, 3, 0.1))
     agent = ReActAgent("Friday", "", ScriptedChat(*answers), PlainFormatter())
     agent.set_console_output_enabled(False)
     assert isinstance(agent.memory, InMemoryMemory)
     assert isinstance(agent.toolkit, Toolkit)
-    first, second, last = [await agent(HELLO) for _ in range(3)]
+    first, second = [await agent(HELLO) for _ in range(2)]
     assert requests_of(agent)[0].texts == ["Hello"]
-    assert [first.get_text_content(), last.content] == ["Hi.", []]
+    assert first.get_text_content() == "Hi."
     usage = [(msg.usage.input_tokens, msg.usage.output_tokens) for msg in (first, second) if msg.usage]
     assert usage == [(0, 0), (7, 3)]
     assert [msg.role for msg in await remembered(agent)] == ["user", "assistant", "assistant"]
+
+
+THOUGHT: list[ChatBlock] = [ThinkingBlock(thinking="Hm.")]
+
+
+@pytest.mark.parametrize("nothing", [[], THOUGHT, say("  \n"), [*THOUGHT, *say("")]])
+async def test_an_answer_without_words_is_asked_for_again_and_then_an_error(nothing: list[ChatBlock]) -> None:
+    agent = react(nothing, say("Hi."))
+    assert (await agent(HELLO)).get_text_content().strip() == "Hi."
+    assert "Answer now, in words." in requests_of(agent)[1].texts[-1]
+    silent = react(nothing, max_iters=2)
+    with pytest.raises(ProviderError, match="gave no answer") as caught:
+        await silent(HELLO)
+    assert caught.value.code == "empty_answer"
+    assert len(requests_of(silent)) == 3
 
 
 async def test_the_formatter_writes_the_prompts() -> None:
@@ -331,8 +346,10 @@ async def test_a_reply_that_uses_all_its_rounds_ends_with_a_summary(prints: bool
 async def test_a_reply_has_ten_rounds_by_default() -> None:
     """REA-38: a model that only calls tools, even when it may not."""
     agent = react([OSLO], toolkit=weather())
-    answer = await agent(HELLO)
+    with pytest.raises(ProviderError, match="gave no answer"):
+        await agent(HELLO)
     assert len(requests_of(agent)) == 11
+    answer = (await remembered(agent))[-1]
     assert len(answer.get_content_blocks("tool_call")) == 10
     assert answer.check_pairs() == []
     with pytest.raises(UsageError, match="max_iters is at least 1"):

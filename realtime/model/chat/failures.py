@@ -272,6 +272,17 @@ def client_of(make: Callable[..., Any], **options: Any) -> Any:
     return make(**options)
 
 
+def empty_answer(who: str) -> ChatFailure:
+    """Return the error for thoughts, blank text or nothing in place of an answer, also when asked again."""
+    return ChatFailure(
+        f"{who} gave no answer, only thoughts or nothing: ask again", code="empty_answer", retryable=True
+    )
+
+
+ASK_AGAIN = "<system-hint>Your last answer had no words. Answer now, in words.</system-hint>"
+"""Ends the prompt after an answer without words."""
+
+
 def missing_key(who: str, *variables: str) -> UsageError:
     """Return the error for a key that nothing gives."""
     return UsageError(f"there is no key for {who}: set {' or '.join(variables)}", code="missing_api_key")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import dataclasses
 import logging
 import os
 import sys
@@ -14,11 +15,11 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from realtime.errors import INSTALL_LOCAL, UsageError
-from realtime.event.base import UsageDetail
+from realtime.event.base import ContentPart, Item, UsageDetail
 from realtime.formatter import FormatterBase, OpenAIChatFormatter
 from realtime.message import TextBlock, ThinkingBlock, ToolCallBlock
 from realtime.model.chat.base import ChatModelBase, ChatResponse, ChatUsage
-from realtime.model.chat.failures import Endpoint, missing_key
+from realtime.model.chat.failures import ASK_AGAIN, Endpoint, empty_answer, missing_key
 from realtime.model.chat.families import FAMILIES, Family
 from realtime.model.chat.openai import NO_KEY, OpenAIChatModel
 from realtime.model.chat.responses import responses_of
@@ -56,6 +57,8 @@ UNLIMITED = HistoryLimits(messages=sys.maxsize, chars=sys.maxsize)
 OPENAI_URL = "OPENAI_BASE_URL"
 _TIMEOUT_S = 60.0
 _CONNECT_TIMEOUT_S = 5.0
+MAX_ASKS = 3
+"""How often a chat model is asked for an answer with words before the response fails."""
 _MAX_RESPONSE_CHARS = 200_000
 
 
@@ -197,10 +200,20 @@ class _ByChatModel(ABC):
 
     async def respond(self, prompt: Prompt) -> AsyncGenerator[Reply, None]:
         """See `LanguageModel.respond`. Closing it closes the HTTP request, so that the server stops generating."""
-        answer = await self._model(await self._payload(prompt), **self._options(prompt))
-        async with aclosing(responses_of(answer)) as responses:
-            async for reply in _replies(responses, self._keep_signature):
-                yield reply
+        for _ in range(MAX_ASKS):
+            answer = await self._model(await self._payload(prompt), **self._options(prompt))
+            has_answer = False
+            async with aclosing(responses_of(answer)) as responses:
+                async for reply in _replies(responses, self._keep_signature):
+                    if isinstance(reply, ReplyText) and not (has_answer or reply.text.strip()):
+                        continue
+                    has_answer = has_answer or isinstance(reply, ReplyText | ReplyToolCall)
+                    yield reply
+            if has_answer:
+                return
+            again = Item(id="ask_again", role="user", content=(ContentPart(type="text", text=ASK_AGAIN),))
+            prompt = dataclasses.replace(prompt, history=[*prompt.history, again])
+        raise empty_answer(f"the language model {self._model.model_name}")
 
     def _keep_signature(self, signature: Json) -> str:
         """Keep what the provider wants back with a tool call; return the id of the call, "" if any will do."""

@@ -147,9 +147,24 @@ async def test_what_other_servers_do_differently_is_taken(endpoint: ChatEndpoint
 async def test_a_server_that_does_not_hang_up_takes_nothing_from_the_answer(
     endpoint: ChatEndpoint, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert await answer(endpoint, *words(), DONE) == [], "an empty answer is silence"
     monkeypatch.setattr(sdk_model, "AFTER_END_S", 0.0)
     assert text_of(await answer(endpoint, *words("Hi."), Hold())) == "Hi."
+
+
+@pytest.mark.parametrize("nothing", [(), (" ", "\n")])
+async def test_an_answer_without_words_is_asked_for_again_and_then_fails(
+    endpoint: ChatEndpoint, nothing: tuple[str, ...]
+) -> None:
+    endpoint.will(*words(*nothing), DONE)
+    assert text_of(await answer(endpoint, *words("Hi."), DONE)) == "Hi."
+    assert "Answer now, in words." in endpoint.asked[-1].body["messages"][-1]["content"]
+    for _ in range(2):
+        endpoint.will(*words(*nothing), DONE)
+    error = await failure(endpoint, *words(*nothing), DONE)
+    assert (error.code, error.message) == (
+        "empty_answer",
+        "the language model qwen3 gave no answer, only thoughts or nothing: ask again",
+    )
 
 
 # -- failures ----------------------------------------------------------------------------------------------------------
@@ -223,7 +238,7 @@ def test_half_an_environment_or_a_wrong_one_names_the_variable() -> None:
     for named, variables in (
         ("REALTIME_LLM_BASE_URL is not", {"MODEL": "qwen3"}),
         ("REALTIME_LLM_MODEL", {"BASE_URL": "http://localhost:11434/v1"}),
-        ("such as http://localhost:11434/v1", {"BASE_URL": "localhost:11434", "MODEL": "qwen3"}),
+        ("such as http://localhost:11434/v1", {"BASE_URL": "ftp://localhost:11434", "MODEL": "qwen3"}),
         ("such as http", {"BASE_URL": "http://", "MODEL": "qwen3"}),
         ("such as http", {"BASE_URL": "http://[bad/v1", "MODEL": "qwen3"}),
         ("such as http", {"BASE_URL": "http://host:99999/v1", "MODEL": "qwen3"}),

@@ -128,7 +128,7 @@ def test_the_familys_own_key_does_as_well(name: str) -> None:
     own = environment(name, API_KEY="") | {family.key_variables[-1]: "own-key"}
     chosen = choice_in(own)
     assert chosen is not None
-    assert (chosen.key, chosen.key_from) == ("own-key", family.key_variables[0])
+    assert (chosen.key, chosen.key_from) == ("own-key", family.key_variables[-1])
     assert (chosen.address, chosen.read_by) == (family.address, family.company)
     made, seeing = (language_model_from_environment(own | more) for more in ({}, {"REALTIME_LLM_IMAGES": "1"}))
     assert made is not None
