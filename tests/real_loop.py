@@ -57,6 +57,17 @@ class RealLoop(asyncio.SelectorEventLoop):
                 held.set_exception(error)
 
 
+async def microphone_at(due_s: float) -> None:
+    """Wait for the moment, by the loop's clock, at which a microphone has more: a real server is spoken to at night."""
+    loop = asyncio.get_running_loop()
+    due = loop.create_future()
+    timer = loop.call_at(due_s, due.set_result, None)
+    try:
+        await due
+    finally:
+        timer.cancel()
+
+
 async def settled(condition: Callable[[], object], within_s: float = HANG_S) -> None:
     """Wait until the condition holds: it is tried after each turn of the loop.
 

@@ -16,6 +16,7 @@ from realtime.model.base import AudioAppend, ModelInput, ResponseCreate
 from realtime.model.script import Speak, SpeechEnd, SpeechStart, Step
 from realtime.model.scripted import PROFILE, ScriptedModel
 from realtime.state.spill import SLOW
+from tests.real_loop import microphone_at
 from tests.server.harness import NATIVE, Json
 
 TICK_S = 0.04
@@ -170,7 +171,7 @@ class Survivor:
         due_s = loop.time()
         while not (self._wants_to_stop and self._is_understood()):
             due_s += TICK_S
-            await asyncio.sleep(due_s - loop.time())
+            await microphone_at(due_s)
             if self.call_id:
                 await self._tick()
         if self._socket is not None:
