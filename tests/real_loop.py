@@ -57,8 +57,11 @@ class RealLoop(asyncio.SelectorEventLoop):
                 held.set_exception(error)
 
 
-async def microphone_at(due_s: float) -> None:
-    """Wait for the moment, by the loop's clock, at which a microphone has more: a real server is spoken to at night."""
+async def moment(due_s: float) -> None:
+    """Wait for a moment by the loop's clock, where time is the input of a real server: speech, a pause of a client.
+
+    By night alone.
+    """
     loop = asyncio.get_running_loop()
     due = loop.create_future()
     timer = loop.call_at(due_s, due.set_result, None)

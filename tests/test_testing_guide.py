@@ -19,7 +19,7 @@ from websockets.asyncio.client import connect
 
 from realtime.model.services import SERVICES
 from tests.guides import HANG_S, ROOT, blocks, page
-from tests.real_loop import microphone_at
+from tests.real_loop import moment
 from tests.server.harness import Client, audio_append, create
 
 GUIDE = page("testing.md")
@@ -98,7 +98,7 @@ async def speak(address: str, pcm: bytes) -> str:
         loop = asyncio.get_running_loop()
         began_s = loop.time()
         for number, at in enumerate(range(0, len(pcm), FRAME)):
-            await microphone_at(began_s + number * 0.04)
+            await moment(began_s + number * 0.04)
             await client.send(audio_append(pcm[at : at + FRAME]))
         await client.send({"type": "client_session_end"})
         await client.until("server_session_ended")

@@ -16,7 +16,7 @@ from realtime.model.base import AudioAppend, ModelInput, ResponseCreate
 from realtime.model.script import Speak, SpeechEnd, SpeechStart, Step
 from realtime.model.scripted import PROFILE, ScriptedModel
 from realtime.state.spill import SLOW
-from tests.real_loop import microphone_at
+from tests.real_loop import moment
 from tests.server.harness import NATIVE, Json
 
 TICK_S = 0.04
@@ -101,7 +101,7 @@ class Survivor:
                 with contextlib.suppress(OSError, ConnectionClosed, InvalidHandshake):
                     await self._listen(address)
                 self._may_speak = False
-                await asyncio.sleep(AGAIN_S)
+                await moment(asyncio.get_running_loop().time() + AGAIN_S)
 
     def hang_up(self) -> None:
         """Finish the sentence and what it takes to hear it, and stop."""
@@ -171,7 +171,7 @@ class Survivor:
         due_s = loop.time()
         while not (self._wants_to_stop and self._is_understood()):
             due_s += TICK_S
-            await microphone_at(due_s)
+            await moment(due_s)
             if self.call_id:
                 await self._tick()
         if self._socket is not None:
