@@ -60,10 +60,10 @@ SUGGESTIONS = (
 class HouseAgent(RealtimeAgent):
     """Greets, tells time and date, calculates, and announces timers by voice. Its timers end with it.
 
-    With the scripted model it does not greet: that model says what its script holds.
+    It greets clients that expect it (`greets`); never with the scripted model, which says what its script holds.
     """
 
-    def __init__(self, model: RealtimeModel) -> None:
+    def __init__(self, model: RealtimeModel, *, greets: bool = True) -> None:
         self._timers = Timers()
         skills = make_skills(time.time, on_timer=self._timers.set)
         super().__init__(
@@ -72,7 +72,7 @@ class HouseAgent(RealtimeAgent):
             model,
             toolkit=Toolkit(skills),
             client_may_replace_tools=True,
-            greeting="" if model.profile.provider == "scripted" else GREETING,
+            greeting=GREETING if greets and model.profile.provider != "scripted" else "",
             suggestions=SUGGESTIONS,
         )
 
@@ -189,9 +189,9 @@ class House:
         self._loading: asyncio.Task[None] | None = None
         self._missing: tuple[str, ...] = ()
 
-    def make_agent(self, config: SessionConfig) -> RealtimeAgent:
+    def make_agent(self, config: SessionConfig, greets: bool = True) -> RealtimeAgent:
         """Make the agent of one call. Raises what `Models.choose` raises."""
-        return HouseAgent(self._models.choose(config))
+        return HouseAgent(self._models.choose(config), greets=greets)
 
     @property
     def ready(self) -> bool:

@@ -9,11 +9,12 @@ from typing import Any
 from realtime.agent import RealtimeAgent
 from realtime.room.human_participant import HumanParticipant
 
-AGENT_PARAMETERS = ("user", "config", "call_id")
+AGENT_PARAMETERS = ("user", "config", "call_id", "greets")
 MakeAgent = Callable[..., RealtimeAgent | HumanParticipant | Awaitable[RealtimeAgent | HumanParticipant]]
 """A function, plain or async, that makes an agent or human participant.
 
-It is given those of `user` (str), `config` (SessionConfig) and `call_id` (str) that it has parameters for, by name.
+It is given those of `user` (str), `config` (SessionConfig), `call_id` (str) and `greets` (bool: whether clients of this
+vocabulary expect an agent that speaks first) that it has parameters for, by name.
 """
 
 

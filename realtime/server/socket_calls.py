@@ -15,6 +15,7 @@ from realtime.call.resume_token import call_of
 from realtime.call.session import Session
 from realtime.dialects import ClientDialect
 from realtime.dialects.agentscope1 import AgentScope1Dialect
+from realtime.dialects.native import NativeDialect
 from realtime.errors import ClientError, RealtimeError, StoreError, public_error
 from realtime.event import client as c
 from realtime.event import server as s
@@ -200,7 +201,14 @@ class SocketCalls:
         """
 
         async def make(settings: SessionConfig) -> RealtimeAgent | HumanParticipant:
-            return await make_agent_of(self.client.make_agent, user=self.client.user, config=settings, call_id=call_id)
+            return await make_agent_of(
+                self.client.make_agent,
+                user=self.client.user,
+                config=settings,
+                call_id=call_id,
+                # Pages and SDKs of other vocabularies wait for their user's first words.
+                greets=isinstance(self.dialect, NativeDialect),
+            )
 
         pair = self.dialect.pair if isinstance(self.dialect, AgentScope1Dialect) else None
         try:

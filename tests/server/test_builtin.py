@@ -123,6 +123,21 @@ async def test_it_greets_where_its_model_answers_and_leaves_a_script_alone() -> 
 
 
 @pytest.mark.virtual_time
+@pytest.mark.parametrize(("native", "greets"), [(True, True), (False, False)])
+async def test_the_house_greets_clients_of_our_own_vocabulary_alone(native: bool, greets: bool) -> None:
+    """A page of AgentScope waits for its user's first words."""
+    told: list[bool] = []
+
+    def make(greets: bool) -> RealtimeAgent:
+        told.append(greets)
+        return HouseAgent(ScriptedModel([], profile=msgspec.structs.replace(PROFILE, provider="openai")), greets=greets)
+
+    async with calling(make, native=native):
+        assert told == [greets]
+    assert make(greets).greeting == (GREETING if greets else "")
+
+
+@pytest.mark.virtual_time
 async def test_a_call_tells_what_to_try() -> None:
     async with calling(lambda: HouseAgent(ScriptedModel([])), native=False) as client:
         assert client.sent[-1]["model"]["suggestions"] == [*SUGGESTIONS]

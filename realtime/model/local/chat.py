@@ -58,7 +58,7 @@ OPENAI_URL = "OPENAI_BASE_URL"
 _TIMEOUT_S = 60.0
 _CONNECT_TIMEOUT_S = 5.0
 MAX_ASKS = 3
-"""How often a chat model is asked for an answer with words before the response fails."""
+"""How often a chat model is asked for an answer with words."""
 _MAX_RESPONSE_CHARS = 200_000
 
 
