@@ -142,7 +142,8 @@ class Replies(ABC):
         self._replies: dict[str, Reply] = {}
         self._held: Reply | None = None
         self._heads: tuple[tuple[str, str, int], str, str] | None = None
-        self._interrupted_by = "client_cancelled"
+        self._interrupted_by: str | None = None
+        """What silenced the voice since a response began."""
         self.conversation_id = ""
 
     def created(self, event: s.AgentResponseCreatedEvent, session: Json) -> list[str]:
@@ -150,6 +151,7 @@ class Replies(ABC):
         reply = self._new_reply(event, session)
         if reply is None:
             return []
+        self._interrupted_by = None
         if reply.in_band and self._held is not None:
             self._replies[event.response_id], self._held = self._held, None
             return []
@@ -357,8 +359,9 @@ class Replies(ABC):
                 return {"type": "failed", "error": told}
             case "cancelled":
                 reason = details.get("reason")
-                known = reason in ("turn_detected", "client_cancelled")
-                return {"type": "cancelled", "reason": reason if known else self._interrupted_by}
+                known = reason if reason in ("turn_detected", "client_cancelled") else "client_cancelled"
+                # Where this server finds the turns, it cancels the model's response: the model takes it for a client's.
+                return {"type": "cancelled", "reason": self._interrupted_by or known}
             case "incomplete":
                 return {"type": "incomplete"} | self._why_incomplete(details)
             case _:

@@ -273,7 +273,7 @@ def client_of(make: Callable[..., Any], **options: Any) -> Any:
 
 
 def empty_answer(who: str) -> ChatFailure:
-    """Return the error for thoughts, blank text or nothing in place of an answer, also when asked again."""
+    """Return the error for thoughts or nothing in place of an answer."""
     return ChatFailure(
         f"{who} gave no answer, only thoughts or nothing: ask again", code="empty_answer", retryable=True
     )
