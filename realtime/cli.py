@@ -33,7 +33,10 @@ def main() -> None:
     """Run the command. A UsageError becomes one sentence and exit code 1."""
     words = sys.argv[1:]
     try:
-        command_line(words)(spread_tls(words), prog_name="realtime")
+        cli = command_line(words)
+        spread = spread_tls(words)
+        check_once(cli, spread)
+        cli(spread, prog_name="realtime")
     except UsageError as error:
         typer.secho(error.message, fg="red", err=True)
         raise SystemExit(1) from None
@@ -60,6 +63,18 @@ def _function_of(name: str) -> Callable[..., None]:
     module, _, function = COMMANDS[name].partition(":")
     found: Callable[..., None] = getattr(import_module(f"realtime.commands.{module}"), function)
     return found
+
+
+def check_once(cli: typer.Typer, words: Sequence[str]) -> None:
+    """Raise UsageError for an option that is given twice and may be given once: the parser would drop the first."""
+    command = typer.main.get_command(cli)
+    named = getattr(command, "commands", {}).get(words[0]) if words else None
+    for option in named.params if named is not None else ():
+        if getattr(option, "multiple", True) or getattr(option, "is_flag", False):
+            continue
+        for name in option.opts:
+            if name.startswith("--") and sum(word == name or word.startswith(f"{name}=") for word in words) > 1:
+                raise UsageError(f"{name} is given twice: it takes one value", code="given_twice")
 
 
 def spread_tls(words: list[str]) -> list[str]:

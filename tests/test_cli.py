@@ -271,6 +271,8 @@ def test_tls_self_serves_https(run: Run, tmp_path: Path) -> None:
         (("serve", "--tls", "cert.pem", "key.pem"), "there is no file cert.pem"),
         (("serve", "--reload"), "--reload restarts when a file changes"),
         (("serve", "--log-level", "loud"), "there is no log level 'loud'"),
+        (("serve", "--room", "demo", "--room", "app.py:office"), "--room is given twice"),
+        (("serve", "--model=local", "--model", "scripted"), "--model is given twice"),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, tuple) else "",
 )

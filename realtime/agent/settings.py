@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from difflib import get_close_matches
 from functools import partial
 from typing import Any, get_args
 
@@ -19,11 +20,12 @@ from realtime.agent.run_hooks import RunHooks
 from realtime.errors import ClientError, UsageError
 from realtime.event.base import Item
 from realtime.event.config import InterruptionMode, SessionConfig, ToolDeclaration, TurnAuthority, TurnDetection
+from realtime.event.decode import explain
 from realtime.message import Msg
 from realtime.message.outcome import Usage
 from realtime.model.base import RealtimeModel, Settings
 from realtime.model.local.engine import SpeechEngine
-from realtime.model.voices import voice_here
+from realtime.model.voices import is_voice_of_a_service, voice_here
 from realtime.module import StateModule
 from realtime.tool import DEFAULT_TIMEOUT_S, Toolkit
 from realtime.turn.consent import CONSENT_SILENCE_S
@@ -46,8 +48,8 @@ class AgentSpec(StateModule):
         sys_prompt: str,
         model: RealtimeModel,
         *,
-        toolkit: Toolkit | None = None,
-        turn_detection: TurnDetection | None = None,
+        toolkit: Toolkit | Iterable[Callable[..., Any]] | None = None,
+        turn_detection: TurnDetection | Mapping[str, Any] | None = None,
         voice: str | None = None,
         agent_id: str | None = None,
         tool_timeout_s: float = DEFAULT_TIMEOUT_S,
@@ -70,12 +72,14 @@ class AgentSpec(StateModule):
         super().__init__()
         if not isinstance(model, RealtimeModel):
             raise TypeError(f"model is a {type(model).__name__}: give a model, such as open_model('local')")
+        if not name.strip():
+            raise UsageError("name is empty: give the agent a name that its users can say", code="bad_name")
         self.name = name
         self.sys_prompt = sys_prompt
         self.model = model
-        self.toolkit = toolkit if toolkit is not None else Toolkit()
-        self.turn_detection = turn_detection
-        self.voice = voice
+        self.toolkit = _toolkit(toolkit)
+        self.turn_detection = _turn_detection(turn_detection)
+        self.voice = _voice(voice, model)
         self.agent_id = agent_id
         self.tool_timeout_s = tool_timeout_s
         self.client_timeout_s = client_timeout_s
@@ -178,6 +182,44 @@ def transfer_tools(agents: Sequence[AgentSpec]) -> dict[str, AgentSpec]:
             raise UsageError(f"two agents to transfer to are called {agent.name!r}: rename one", code="bad_transfers")
         found[name] = agent
     return found
+
+
+def _toolkit(given: object) -> Toolkit:
+    """Return the toolkit; functions make one."""
+    match given:
+        case None:
+            return Toolkit()
+        case Toolkit():
+            return given
+        case list() | tuple() | set():
+            return Toolkit(given)
+        case _:
+            raise UsageError(f"toolkit is a Toolkit or a list of functions, not {given!r:.80}", code="bad_toolkit")
+
+
+def _turn_detection(given: object) -> TurnDetection | None:
+    """Return the turn detection; a mapping of its fields makes one."""
+    if given is None or isinstance(given, TurnDetection):
+        return given
+    try:
+        return msgspec.convert(given, TurnDetection)
+    except msgspec.ValidationError as error:
+        raise UsageError(f"turn_detection: {explain(error)}", code="bad_turn_detection") from None
+
+
+def _voice(voice: str | None, model: RealtimeModel) -> str | None:
+    """Return the voice. Raises UsageError for one that the model does not have.
+
+    A service may have more than we know of: there, only what looks like a slip is refused.
+    """
+    profile = model.profile
+    if voice is None or not profile.voices or voice in profile.voices or is_voice_of_a_service(voice):
+        return voice
+    if profile.provider == "local" or get_close_matches(voice.lower(), map(str.lower, profile.voices), 1, 0.75):
+        raise UsageError(
+            f"there is no voice {voice!r}; {profile.model} has {', '.join(profile.voices)}", code="bad_voice"
+        )
+    return voice
 
 
 def _lines(lines: Sequence[str] | None) -> tuple[str, ...] | None:

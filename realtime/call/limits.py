@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from realtime.errors import UsageError
+
 
 @dataclass(frozen=True, slots=True)
 class Limits:
@@ -18,3 +20,9 @@ class Limits:
     """A call ends after this long without speech or text."""
     call_s: float = 3_600.0
     """No call lasts longer."""
+
+    def __post_init__(self) -> None:
+        for name in ("grace_s", "idle_s", "call_s"):
+            if not getattr(self, name) >= 0:
+                message = f"{name} is a number of seconds, 0 or more, not {getattr(self, name)!r}"
+                raise UsageError(message, code="bad_limits")

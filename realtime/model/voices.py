@@ -21,6 +21,11 @@ QWEN = (*QWEN_NEWER, "longanlingxin")
 _OF_SERVICES = frozenset((*OPENAI, *GEMINI, *QWEN))
 
 
+def is_voice_of_a_service(name: str) -> bool:
+    """Return whether a service that we know has a voice of this name."""
+    return name in _OF_SERVICES
+
+
 def voice_here(wanted: str | None, profile: Profile) -> str | None:
     """The voice to ask this model for; `None`, its own voice, where only another service has one of that name.
 

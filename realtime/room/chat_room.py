@@ -49,6 +49,12 @@ from realtime.tool import DEFAULT_TIMEOUT_S
 MAX_HUMANS = 50
 
 
+def _check_floor(floor: object) -> None:
+    if not callable(floor):
+        known = "broadcast, round_robin, addressed or moderator(...)"
+        raise UsageError(f"floor is a function of realtime.room: {known}, not {floor!r}", code="bad_floor")
+
+
 class ChatRoom(StateModule):
     """Humans and agents in one conversation. One object is one room; the first human who comes connects its agents.
 
@@ -73,7 +79,7 @@ class ChatRoom(StateModule):
 
     def __init__(
         self,
-        agents: Sequence[RoomAgent] = (),
+        agents: Sequence[RoomAgent] | None = None,
         *,
         floor: Policy = broadcast,
         max_agent_turns: int = MAX_AGENT_TURNS,
@@ -89,13 +95,16 @@ class ChatRoom(StateModule):
         name: str = "room",
     ) -> None:
         super().__init__()
+        if agents is not None and not agents:
+            raise UsageError("agents is empty: leave it out for a room of humans alone", code="no_agents")
+        _check_floor(floor)
         if consent_by not in get_args(ConsentBy):
             raise UsageError(f"consent_by is one of {', '.join(get_args(ConsentBy))}", code="bad_consent_by")
         if interruption not in get_args(InterruptionMode):
             raise UsageError(f"interruption is one of {', '.join(get_args(InterruptionMode))}", code="bad_interruption")
         self._make_voice = make_voice or embedded_voices(engine)
         self._tool_timeout_s = tool_timeout_s
-        made = [as_realtime(agent, self._make_voice, tool_timeout_s) for agent in agents]
+        made = [as_realtime(agent, self._make_voice, tool_timeout_s) for agent in agents or ()]
         names = [folded(agent.name) for agent in made]
         if len(set(names)) < len(names):
             raise UsageError("two agents of a room have one name; nobody could address them", code="name_taken")

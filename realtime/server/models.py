@@ -106,7 +106,7 @@ class Models:
         `ready`. `heard_by` says who receives the user's speech, `read_by` who else receives the words, None for no
         other party. The rest is what `agent_ready` says of the model.
         """
-        told = RealtimeAgent("", "", self.open(name)).describe()
+        told = RealtimeAgent("agent", "", self.open(name)).describe()
         del told["suggestions"]  # an agent's, not a model's
         service = SERVICES.get(_provider(name))
         missing = self.missing(name)

@@ -125,6 +125,8 @@ class Rooms:
         if self.default is not None and self.default not in self.templates:
             there = ", ".join(self.templates) or "none"
             raise ValueError(f"there is no template {self.default!r}; there are {there}")
+        if not self.grace_s >= 0:
+            raise UsageError(f"grace_s is a number of seconds, 0 or more, not {self.grace_s!r}", code="bad_limits")
         self._hosted: dict[str, Hosted] = {}
         self._closing: set[asyncio.Task[None]] = set()
         self._over = False

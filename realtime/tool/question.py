@@ -66,6 +66,11 @@ class ToolWords:
     template: str | None = None
 
 
+def named_in(template: str) -> list[str]:
+    """Return the names of the arguments in a template."""
+    return _PLACE.findall(template)
+
+
 def question_of(tool: ToolWords, arguments: Mapping[str, object], language: str | None = None) -> str:
     """Return the question for consent to one call of a tool.
 

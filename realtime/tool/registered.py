@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import msgspec
 
@@ -20,6 +20,7 @@ from realtime.permission.tools import rules_of
 from realtime.tool.arguments import Arguments, GivenSchema, Reader, write_foreign, written_out
 from realtime.tool.background import Announce
 from realtime.tool.docstring import parse_docstring
+from realtime.tool.question import named_in
 from realtime.tool.response import ToolResponse
 
 BASIC = "basic"
@@ -268,8 +269,8 @@ def make_tool(
         preset_kwargs=options.preset,
         original_name=own_name if renamed else None,
         postprocess_func=options.postprocess,
-        consent=options.consent or ("either" if options.confirm else None),
-        question=options.question,
+        consent=_consent(options, name),
+        question=_question(options, name, schema),
         claims=(options.claims,) if isinstance(options.claims, str) else (*options.claims,),
         permissions=_permissions(options.permissions, name),
         async_execution=options.background,
@@ -277,6 +278,26 @@ def make_tool(
         read_only=options.read_only,
         stops_with_reply=options.stops_with_reply,
     )
+
+
+def _consent(options: ToolOptions, name: str) -> Consent | None:
+    """Return how a tool asks. One with a question asks. Raises BadTool for another word."""
+    if options.consent is not None and options.consent not in get_args(Consent):
+        raise BadTool(f"consent of tool {name!r} is one of {', '.join(get_args(Consent))}, not {options.consent!r}")
+    return options.consent or ("either" if options.confirm or options.question else None)
+
+
+def _question(options: ToolOptions, name: str, schema: dict[str, Any]) -> str | None:
+    """Return the template of the question. Raises BadTool where it names an argument that the tool does not have."""
+    parameters = schema["function"]["parameters"]
+    known = {*parameters.get("properties", {}), *options.preset}
+    unknown = [one for one in named_in(options.question or "") if one not in known]
+    if unknown and not options.variadic and parameters.get("additionalProperties", False) is False:
+        raise BadTool(
+            f"the question of tool {name!r} names {{{unknown[0]}}}, which is no argument of it; it has "
+            f"{', '.join(sorted(known)) or 'none'}"
+        )
+    return options.question
 
 
 def _permissions(given: ToolPermissions | None, name: str) -> ToolPermissions:

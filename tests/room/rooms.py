@@ -261,7 +261,7 @@ class House:
         self.runtime = naming_apart(Runtime.deterministic(asyncio.get_running_loop().time))
         options.setdefault("make_detector", lambda _: LoudnessDetector())
         options.setdefault("interruption", "immediate")
-        self.room = ChatRoom(agents, **options)
+        self.room = ChatRoom(agents or None, **options)
         self.told: list[s.ServerEvent] = []
         """The log of the room, with the sound."""
         self.room.on_event.append(self.told.append)

@@ -68,7 +68,7 @@ class AnthropicChatModel(SdkChatModel):
         super().__init__(model_name, stream, **settings)
         anthropic = sdk("anthropic", "anthropic", "anthropic")
         key, key_from = key_of(type(self).__name__, api_key, self.family.key_variables)
-        self.client: Any = client_of(anthropic.AsyncAnthropic, api_key=key, **for_client)
+        self.client: Any = client_of(anthropic.AsyncAnthropic, {"api_key": key}, for_client)
         self.client.max_retries = 0
         address = shown_address(str(self.client.base_url))
         self.endpoint = Endpoint(

@@ -76,7 +76,7 @@ class GeminiChatModel(SdkChatModel):
             if for_client.get("vertexai")
             else key_of(type(self).__name__, api_key, self.family.key_variables)
         )
-        self.client: Any = client_of(genai.Client, **({"api_key": key} if key else {}), **for_client)
+        self.client: Any = client_of(genai.Client, {"api_key": key} if key else {}, for_client)
         named = part_of(for_client.get("http_options"), "base_url") or os.environ.get(_BASE_URL)
         self.endpoint = Endpoint(
             f"the language model at {shown_address(str(named))}" if named else self.family.title,

@@ -72,7 +72,9 @@ class OpenAIChatModel(SdkChatModel):
         key, key_from = key_of(
             type(self).__name__, api_key, self.family.key_variables, is_needed="base_url" not in for_client
         )
-        self.client: Any = client_of(openai.AsyncClient, api_key=key or NO_KEY, organization=organization, **for_client)
+        self.client: Any = client_of(
+            openai.AsyncClient, {"api_key": key or NO_KEY, "organization": organization}, for_client
+        )
         self.client.max_retries = 0
         address = shown_address(str(self.client.base_url))
         self.endpoint = Endpoint(
