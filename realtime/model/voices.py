@@ -22,7 +22,7 @@ _OF_SERVICES = frozenset((*OPENAI, *GEMINI, *QWEN))
 
 
 def is_voice_of_a_service(name: str) -> bool:
-    """Return whether a service that we know has a voice of this name."""
+    """Return whether a known service has a voice of this name."""
     return name in _OF_SERVICES
 
 
