@@ -66,7 +66,10 @@ def _function_of(name: str) -> Callable[..., None]:
 
 
 def check_once(cli: typer.Typer, words: Sequence[str]) -> None:
-    """Raise UsageError for an option that is given twice and may be given once: the parser would drop the first."""
+    """Raise UsageError for an option of one value that is given twice.
+
+    The parser would drop the first.
+    """
     command = typer.main.get_command(cli)
     named = getattr(command, "commands", {}).get(words[0]) if words else None
     for option in named.params if named is not None else ():
