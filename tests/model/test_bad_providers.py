@@ -147,8 +147,8 @@ async def test_audio_of_a_response_that_never_began_or_is_over_breaks_nothing(fa
 
 
 @each
-@pytest.mark.parametrize("status", [401, 403])
-async def test_a_wrong_key_is_one_sentence_that_names_the_variable(
+@pytest.mark.parametrize("status", [401, 403, 429])
+async def test_a_wrong_key_is_one_sentence_that_names_the_variable_and_too_many_handshakes_may_be_tried_again(
     fake: Fake, status: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv("GOOGLE_API_KEY", raising=False)
@@ -168,9 +168,12 @@ async def test_a_wrong_key_is_one_sentence_that_names_the_variable(
             await fake.model(service).connect(
                 settings=Settings(), on_event=lambda event: None, history=tuple, runtime=Runtime()
             )
-    assert caught.value.code == "invalid_api_key"
-    assert SERVICES[fake.name].key_variables[0] in caught.value.message
-    assert caught.value.message.count(".") == 0
+    if status == 429:
+        assert (caught.value.code, caught.value.retryable) == ("rate_limit_exceeded", True)
+    else:
+        assert caught.value.code == "invalid_api_key"
+        assert SERVICES[fake.name].key_variables[0] in caught.value.message
+        assert caught.value.message.count(".") == 0
     assert KEY not in caught.value.message
 
 

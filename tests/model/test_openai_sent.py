@@ -57,18 +57,13 @@ def spoken(codec: OpenAICodec, ms: int, *, finished: bool) -> None:
     one(codec, "conversation.item.done", item=item)
 
 
-def test_truncation_never_exceeds_what_was_produced() -> None:
+@pytest.mark.parametrize(("finished", "told"), [(False, {700: [700], 1300: [1000]}), (True, {1000: [], 999: [999]})])
+def test_truncation_never_exceeds_what_was_produced_and_an_answer_heard_to_its_end_has_none(
+    finished: bool, told: dict[int, list[int]]
+) -> None:
     codec = openai()
-    spoken(codec, 1000, finished=False)
-    assert [frame["audio_end_ms"] for frame in say(codec, ItemTruncate("i", 700))] == [700]
-    assert [frame["audio_end_ms"] for frame in say(codec, ItemTruncate("i", 1300))] == [1000]
-
-
-def test_an_answer_heard_to_its_end_is_not_truncated() -> None:
-    codec = openai()
-    spoken(codec, 1000, finished=True)
-    assert say(codec, ItemTruncate("i", 1000)) == []
-    assert [frame["audio_end_ms"] for frame in say(codec, ItemTruncate("i", 999))] == [999]
+    spoken(codec, 1000, finished=finished)
+    assert {ms: [frame["audio_end_ms"] for frame in say(codec, ItemTruncate("i", ms))] for ms in told} == told
 
 
 def test_an_answer_of_which_nothing_was_heard_is_deleted_and_reported_as_cut() -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import logging
-from http import HTTPStatus
 from typing import Any
 
 import pytest
@@ -211,17 +210,6 @@ async def test_without_a_key_it_says_what_to_set(fake: Fake) -> None:
             settings=Settings(), on_event=lambda event: None, history=tuple, runtime=Runtime()
         )
     assert caught.value.code == "missing_api_key"
-
-
-@each
-async def test_a_handshake_that_is_refused_for_too_many_of_them_may_be_tried_again(fake: Fake) -> None:
-    async with fake.service() as service:
-        service.refuse = (HTTPStatus.TOO_MANY_REQUESTS, {})
-        with pytest.raises(ProviderError) as caught:
-            await fake.model(service).connect(
-                settings=Settings(), on_event=lambda event: None, history=tuple, runtime=Runtime()
-            )
-    assert (caught.value.code, caught.value.retryable) == ("rate_limit_exceeded", True)
 
 
 async def test_the_address_may_be_changed_to_a_proxy() -> None:

@@ -4,6 +4,8 @@ from pathlib import Path
 
 import pytest
 
+from tests import volumes
+
 CONFTEST = Path(__file__).resolve().parent.parent / "conftest.py"
 
 
@@ -128,7 +130,9 @@ def test_a_task_left_behind_fails_the_test_that_left_it(suite: pytest.Pytester, 
     result.stdout.fnmatch_lines(["*ERROR at teardown of test_leaking*", "the test left tasks pending: forgotten *"])
 
 
-def test_a_thread_left_behind_fails_the_test_that_left_it(suite: pytest.Pytester) -> None:
+def test_a_thread_left_behind_fails_the_test_that_left_it(
+    suite: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
+) -> None:
     suite.makepyfile("""
         import asyncio, threading
 
@@ -141,7 +145,7 @@ def test_a_thread_left_behind_fails_the_test_that_left_it(suite: pytest.Pytester
             stop.set()
             await asyncio.to_thread(int)
     """)
-    suite.makeconftest(CONFTEST.read_text(encoding="utf-8").replace("THREAD_END_S = 2.0", "THREAD_END_S = 0.01"))
+    monkeypatch.setattr(volumes, "HANG_S", 0.01)
     result = suite.runpytest()
     result.assert_outcomes(passed=2, errors=1)
     result.stdout.fnmatch_lines(["*ERROR at teardown of test_leaking*", "the test left threads running: forgotten"])
