@@ -83,14 +83,14 @@ async def come_in(client: Client, **config: Any) -> str:
 
 @asynccontextmanager
 async def in_room(
-    rooms: Rooms | None = None, settings: ServerSettings | None = None, *, room: str = "tea", name: str = "Ann"
+    rooms: Rooms | None = None, *, room: str = "tea", name: str = "Ann", **config: Any
 ) -> AsyncIterator[tuple[Place, Client]]:
     """A server with these rooms, and somebody who has come into one of them."""
     async with (
-        hosting(rooms or rooms_of(), settings) as place,
+        hosting(rooms or rooms_of()) as place,
         place.client(f"/rooms/{room}/ws?name={name}") as client,
     ):
-        await come_in(client)
+        await come_in(client, **config)
         yield place, client
 
 

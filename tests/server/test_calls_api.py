@@ -229,25 +229,6 @@ async def test_a_list_of_calls_is_told_in_pages(tmp_path: Path) -> None:
             assert (await place.get(f"/api/calls?user=user1&{wrong}")).status == 422
 
 
-async def test_a_list_without_a_store_is_told_in_pages_too() -> None:
-    async with serving(echo_agent, ServerSettings(drain_s=0)) as place, place.client() as one, place.client() as two:
-        made = {(await client.make_call())["call_id"] for client in (one, two)}
-        first = await told(place, limit="1")
-        second = await told(place, limit="1", after=first["next"])
-        assert {page["calls"][0]["call_id"] for page in (first, second)} == made
-        assert second["next"] is None
-
-
-async def test_a_live_call_keeps_its_place_in_the_list_whatever_the_clocks_say(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    async with in_call(echo_agent, ServerSettings(drain_s=0)) as (place, _):
-        shown = (await told(place))["calls"][0]["created_at"]
-        # The log's clock against the wall's, one step apart.
-        monkeypatch.setattr(Log, "now_ms", lambda _: 1_000)
-        assert (await told(place))["calls"][0]["created_at"] == shown
-
-
 async def test_a_call_that_cannot_be_read_hides_no_other(tmp_path: Path) -> None:
     async with keeping(tmp_path, store=f"file:{tmp_path}") as place:
         broken, good = await one_call(place), await one_call(place)
@@ -309,27 +290,32 @@ async def test_a_server_that_is_ready_says_how_its_store_is(tmp_path: Path) -> N
         assert (await place.get("/readyz")).json()["store"] == "ok"
 
 
-async def test_a_live_call_that_is_deleted_ends(tmp_path: Path) -> None:
-    async with keeping(tmp_path) as place, place.client() as client:
-        created = await client.make_call()
-        assert await place.delete(f"/api/calls/{created['call_id']}?user=user1") == 204
-        ended = await client.until("server_session_ended")
-        assert ended["reason"] == "deleted"
-        assert (await place.get(f"/api/calls/{created['call_id']}?user=user1")).status == 404
-
-
-async def test_without_a_store_live_calls_are_known_all_the_same() -> None:
-    async with in_call(echo_agent, ServerSettings(drain_s=0)) as (place, client):
+async def test_without_a_store_live_calls_are_known_and_listed_in_pages_all_the_same(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Each keeps its place in the list whatever the clocks say."""
+    async with in_call(echo_agent, ServerSettings(drain_s=0)) as (place, client), place.client() as other:
         call_id = client.events[0]["call_id"]
         await client.send(TEXT)
         await client.until("agent_response_done")
         assert [one["role"] for one in (await told(place, f"/{call_id}/messages"))["messages"]] == ["user", "assistant"]
-        assert [(one["call_id"], one["live"]) for one in (await told(place))["calls"]] == [(call_id, True)]
+        made = {call_id: True, (await other.make_call())["call_id"]: True}
+        first = await told(place, limit="1")
+        second = await told(place, limit="1", after=first["next"])
+        assert {one["call_id"]: one["live"] for page in (first, second) for one in page["calls"]} == made
+        assert second["next"] is None
+        shown = (await told(place))["calls"]
+        with monkeypatch.context() as patched:
+            # The log's clock against the wall's, one step apart.
+            patched.setattr(Log, "now_ms", lambda _: 1_000)
+            later = (await told(place))["calls"]
+        assert [one["created_at"] for one in later] == [one["created_at"] for one in shown]
         await hang_up(client)
         assert (await place.get(f"/api/calls/{call_id}?user=user1")).status == 404
 
 
 async def test_a_reader_that_is_gone_before_its_stream_began_is_not_read_to(tmp_path: Path) -> None:
+    """And a live call that is deleted ends."""
     async with keeping(tmp_path) as place, place.client() as client:
         created = await client.make_call()
         session = place.calls.sessions[created["call_id"]]
@@ -353,6 +339,10 @@ async def test_a_reader_that_is_gone_before_its_stream_began_is_not_read_to(tmp_
             await place.app(scope, receive, send)
         assert answered == [200]
         assert len(session.log._readers) == readers
+        assert await place.delete(f"/api/calls/{created['call_id']}?user=user1") == 204
+        ended = await client.until("server_session_ended")
+        assert ended["reason"] == "deleted"
+        assert (await place.get(f"/api/calls/{created['call_id']}?user=user1")).status == 404
 
 
 # -- after the server ------------------------------------------------------------------------------------------------

@@ -116,8 +116,8 @@ def connecting() -> FakeModel:
     return model
 
 
-async def test_a_create_is_answered_by_session_created_then_agent_ready() -> None:
-    """SEV-01, AMB-49: the answer to client_session_create."""
+async def test_a_create_is_answered_by_session_created_then_agent_ready_and_an_update_by_the_new_settings() -> None:
+    """SEV-01, AMB-49: the answer to client_session_create. SEV-02: a config change during a session."""
     async with FakeSocket() as client:
         client.say(create(instructions="You're a helpful assistant.", user_name="User1"))
         await client.until("agent_ready")
@@ -126,6 +126,9 @@ async def test_a_create_is_answered_by_session_created_then_agent_ready() -> Non
         assert created["call_id"].startswith("call_")
         assert (ready["type"], ready["model"]["provider"]) == ("agent_ready", "scripted")
         assert (created["seq"], ready["seq"]) == (1, 2)
+        client.say({"type": "client_session_update", "config": {"instructions": "Be brief."}})
+        updated = await client.until("server_session_updated")
+        assert (updated["session_id"], updated["config"]) == ("session1", {"instructions": "Be brief."})
 
 
 async def test_the_end_of_a_call_is_its_last_event_and_the_next_call_may_follow_at_once() -> None:
@@ -140,14 +143,6 @@ async def test_the_end_of_a_call_is_its_last_event_and_the_next_call_may_follow_
         first, second = (event["call_id"] for event in client.sent if event["type"] == "server_session_created")
         assert first != second
         assert client.calls.running == 1
-
-
-async def test_an_update_is_answered_with_the_new_settings() -> None:
-    """SEV-02: a config change during a session."""
-    async with calling() as client:
-        client.say({"type": "client_session_update", "config": {"instructions": "Be brief."}})
-        updated = await client.until("server_session_updated")
-        assert (updated["session_id"], updated["config"]) == ("session1", {"instructions": "Be brief."})
 
 
 async def test_an_event_before_a_call_gets_an_error_and_the_socket_lives() -> None:
@@ -353,19 +348,15 @@ async def test_a_client_that_sends_only_nonsense_is_sent_away() -> None:
         assert client.calls.running == 0
 
 
-async def test_nonsense_now_and_then_closes_nothing() -> None:
+async def test_nonsense_now_and_then_and_a_microphone_that_runs_on_after_the_end_of_the_call_close_nothing() -> None:
+    late = [TEXT, *[audio_append(b"\0" * 640)] * 300]
     async with FakeSocket() as client:
-        client.say(create(), *(["nonsense"] * 50 + [TEXT]) * 5)
-        await client.until("agent_item_added", 5)
-        assert client.closed_with is None
-
-
-async def test_a_microphone_that_runs_on_after_the_end_of_the_call_closes_nothing() -> None:
-    async with FakeSocket() as client:
-        client.say(create(), END, TEXT, *[audio_append(b"\0" * 640)] * 300, create())
+        client.say(create(), *(["nonsense"] * 50 + [TEXT]) * 5, END, *late, create())
         await client.until("agent_ready", 2)
+        added = [event["item"]["role"] for event in client.sent if event["type"] == "agent_item_added"]
+        assert added.count("user") == 5
         assert client.closed_with is None
-        assert client.codes == ["session_ended"] * 301
+        assert client.codes == ["malformed_json"] * 250 + ["session_ended"] * 301
 
 
 async def test_a_socket_on_which_no_call_is_made_is_closed() -> None:

@@ -6,7 +6,6 @@ import asyncio
 import json
 from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -107,7 +106,8 @@ async def test_the_setup_makes_the_call_with_its_settings(tls: TlsFiles) -> None
     assert model.connections[0].settings.instructions == "Be brief."
 
 
-async def test_every_api_version_and_a_slash_too_many_are_served(tls: TlsFiles) -> None:
+async def test_every_api_version_is_served_and_programs_without_the_sdk(tls: TlsFiles) -> None:
+    """With a slash too many; and by either frame kind and either name style."""
     model = ScriptedModel(echo_bot(seconds=0.1))
     async with serving(lambda: RealtimeAgent("F", "F", model), tls) as place:
         for version, slash in (("v1", ""), ("v1alpha", "/"), ("v1beta", "/")):
@@ -115,18 +115,11 @@ async def test_every_api_version_and_a_slash_too_many_are_served(tls: TlsFiles) 
                 await ear.say("Hello?")
                 await ear.turn()
                 assert ear.words("outputTranscription") == "I heard you."
-
-
-async def test_a_program_without_the_sdk_may_use_either_frame_kind_and_either_name_style(tls: TlsFiles) -> None:
-    model = ScriptedModel(echo_bot(seconds=0.1))
-    async with (
-        serving(lambda: RealtimeAgent("F", "F", model), tls) as place,
-        connect(live_address(place), ssl=trusting(tls)) as socket,
-    ):
-        await socket.send('{"setup": {"model": "models/m", "output_audio_transcription": {}}}')
-        assert await socket.recv() == b'{\n  "setupComplete": {}\n}\n'
-        await socket.send(b'{"clientContent": {"turns": [{"parts": [{"text": "Hi"}]}], "turnComplete": true}}')
-        assert labels(json.loads(await socket.recv())) == "outputTranscription"
+        async with connect(live_address(place), ssl=trusting(tls)) as socket:
+            await socket.send('{"setup": {"model": "models/m", "output_audio_transcription": {}}}')
+            assert await socket.recv() == b'{\n  "setupComplete": {}\n}\n'
+            await socket.send(b'{"clientContent": {"turns": [{"parts": [{"text": "Hi"}]}], "turnComplete": true}}')
+            assert labels(json.loads(await socket.recv())) == "outputTranscription"
 
 
 # -- turns -------------------------------------------------------------------------------------------------------------
@@ -290,15 +283,6 @@ async def test_speech_interrupts_what_is_being_generated(tls: TlsFiles) -> None:
         assert ear.kinds[-5:] == ["inputTranscription", *ANSWER]
 
 
-async def test_a_turn_lasts_until_it_was_heard_and_can_be_interrupted_until_then(tls: TlsFiles) -> None:
-    async with talking(tls, asked(), Speak("A burst.", 20.0)) as (ear, _):
-        await ear.say("Talk.")
-        await ear.until("generationComplete")
-        await ear.sdk.send_client_content(turn_complete=True)
-        await ear.turn()
-        assert ear.kinds[-3:] == ["generationComplete", "interrupted", "turnComplete+usageMetadata"]
-
-
 async def test_new_turns_interrupt_the_answer_before(tls: TlsFiles) -> None:
     async with talking(tls, asked(), Speak("A burst.", 20.0), asked(), Speak("Two.", 0.2)) as (ear, model):
         for question in ("One?", "Two?"):
@@ -320,7 +304,9 @@ async def test_pressing_the_button_interrupts(tls: TlsFiles) -> None:
         assert "generationComplete" not in ear.kinds
 
 
-async def test_only_what_was_heard_stays_in_the_conversation(tls: TlsFiles) -> None:
+async def test_a_turn_lasts_until_it_was_heard_and_only_what_was_heard_before_an_interruption_stays(
+    tls: TlsFiles,
+) -> None:
     model = ScriptedModel([asked(), Speak("One two three four.", 20.0)], strict=False)
     async with serving(lambda: RealtimeAgent("F", "F", model), tls) as place, sdk(place, tls) as ear:
         await ear.say("Count.")
@@ -330,6 +316,7 @@ async def test_only_what_was_heard_stays_in_the_conversation(tls: TlsFiles) -> N
         await settled(lambda: session.audience.played_ms(answer.id) > 100)
         await ear.sdk.send_client_content(turn_complete=True)
         await ear.turn()
+        assert ear.kinds[-3:] == ["generationComplete", "interrupted", "turnComplete+usageMetadata"]
         await settled(lambda: bool(received(model, base.ItemTruncate)))
         (cut,) = received(model, base.ItemTruncate)
         assert 100 < cut.audio_end_ms < 15_000
@@ -342,29 +329,22 @@ TOOLS: Json = {"tools": [{"function_declarations": [WEATHER]}]}
 
 
 async def test_a_tool_round_is_one_turn_and_the_model_goes_on_by_itself(tls: TlsFiles) -> None:
-    calls = calling(("get_weather", {"city": "Oslo"}), ("get_weather", {"city": "Rome"}))
-    script = (asked(), calls, Expect(base.ToolResult), Expect(base.ToolResult), asked(), Speak("Rain and sun.", 0.2))
+    """An answer in pieces is one result."""
+    calls = calling(*(("get_weather", {"city": city}) for city in ("Oslo", "Rome", "Bern")))
+    script = (asked(), calls, *[Expect(base.ToolResult)] * 3, asked(), Speak("Rain and sun.", 0.2))
     async with talking(tls, *script, config=TOOLS) as (ear, model):
         await ear.say("The weather?")
-        oslo, rome = await ear.called()
-        assert oslo["name"] == rome["name"] == "get_weather"
-        assert (oslo["args"], rome["args"]) == ({"city": "Oslo"}, {"city": "Rome"})
+        oslo, rome, bern = called = await ear.called()
+        assert {one["name"] for one in called} == {"get_weather"}
+        assert [one["args"] for one in called] == [{"city": "Oslo"}, {"city": "Rome"}, {"city": "Bern"}]
         await ear.return_(oslo["id"], {"output": "rain"})
         await ear.return_(rome["id"], {"sky": "blue"})
+        for words, more in (("clouds", True), ("rain", False)):
+            await ear.return_(bern["id"], {"output": words}, will_continue=more, scheduling="INTERRUPT")
         await ear.turn()
         assert ear.kinds == ["toolCall", *ANSWER]
-        assert [one.result.output for one in received(model, base.ToolResult)] == ["rain", '{"sky":"blue"}']
-
-
-async def test_an_answer_in_pieces_is_one_result(tls: TlsFiles) -> None:
-    script = (asked(), calling(("get_weather", {})), Expect(base.ToolResult), asked(), Speak("Rain.", 0.2))
-    async with talking(tls, *script, config=TOOLS) as (ear, model):
-        await ear.say("The weather?")
-        (call,) = await ear.called()
-        for words, more in (("clouds", True), ("rain", False)):
-            await ear.return_(call["id"], {"output": words}, will_continue=more, scheduling="INTERRUPT")
-        await ear.turn()
-        assert [one.result.output for one in received(model, base.ToolResult)] == ["clouds\nrain"]
+        results = [one.result.output for one in received(model, base.ToolResult)]
+        assert results == ["rain", '{"sky":"blue"}', "clouds\nrain"]
 
 
 async def test_an_interruption_withdraws_the_call_and_a_late_answer_is_dropped(tls: TlsFiles) -> None:
@@ -411,25 +391,25 @@ async def test_a_tool_of_the_server_is_not_told(tls: TlsFiles) -> None:
 MILESTONES = ("setupComplete", "toolCall", "generationComplete", "turnComplete", "interrupted")
 
 
-@pytest.mark.parametrize("name", ["text_in_audio_out_turn", "tool_call_round", "message_history_seeding"])
-async def test_recorded_sessions_run_again_in_their_order(tls: TlsFiles, recordings_dir: Path, name: str) -> None:
-    await _runs_again(tls, recorded(recordings_dir, f"gemini-{name}"))
+RECORDED = ["gemini-text_in_audio_out_turn", "gemini-tool_call_round", "gemini-message_history_seeding"]
+OF_OUR_OWN_CLIENT = ["text_turn", "tool_calls"]
 
 
-@pytest.mark.parametrize("name", ["text_turn", "tool_calls"])
-async def test_sessions_of_our_own_client_run_again_in_their_order(
-    tls: TlsFiles, fixtures_dir: Path, name: str
-) -> None:
-    frames = lines_of(fixtures_dir / "models" / "gemini" / f"{name}.jsonl")
+def frames_of(name: str, request: pytest.FixtureRequest) -> list[Json]:
+    if name in RECORDED:
+        return recorded(request.getfixturevalue("recordings_dir"), name)
+    frames = lines_of(request.getfixturevalue("fixtures_dir") / "models" / "gemini" / f"{name}.jsonl")
     declared = [{"name": name} for name in ("get_time", "ring_bell")]
     frames[0]["data"]["setup"].setdefault("tools", [{"functionDeclarations": declared}])
-    await _runs_again(tls, frames)
+    return frames
 
 
-async def _runs_again(tls: TlsFiles, frames: list[Json]) -> None:
+@pytest.mark.parametrize("name", [*RECORDED, *OF_OUR_OWN_CLIENT])
+async def test_sessions_run_again_in_their_order(tls: TlsFiles, request: pytest.FixtureRequest, name: str) -> None:
     """Send what was sent, with a model behind that calls and says what was received; the order has to be the same."""
     from google.genai.types import LiveServerMessage
 
+    frames = frames_of(name, request)
     given = [frame["data"] for frame in frames if frame["direction"] == "received"]
     answers = _answers(given)
 

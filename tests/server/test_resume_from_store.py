@@ -312,7 +312,11 @@ async def test_a_call_whose_end_the_store_has_not_taken_yet_goes_on_once_it_has(
 
 
 async def test_a_client_that_comes_back_while_its_call_is_deleted_does_not_bring_it_back() -> None:
+    """A call that is being resumed is not deleted at that moment."""
     async with place_with_call() as (place, client, created):
+        with place.calls.restoring("another"), pytest.raises(ClientError, match="being resumed") as refused:
+            await place.calls.forget("another")
+        assert (refused.value.code, refused.value.retryable) == ("resume_under_way", True)
         client.say(TEXT)
         await client.read_on()
         client.lose()
@@ -327,14 +331,6 @@ async def test_a_client_that_comes_back_while_its_call_is_deleted_does_not_bring
         await asyncio.sleep(5)
         assert place.calls.sessions == {}
         assert place.store.call(created["call_id"]) is None
-
-
-async def test_a_call_that_is_being_resumed_is_not_deleted_at_that_moment() -> None:
-    async with place_with_call() as (place, _, created):
-        with place.calls.restoring("another"), pytest.raises(ClientError, match="being resumed") as refused:
-            await place.calls.forget("another")
-        assert (refused.value.code, refused.value.retryable) == ("resume_under_way", True)
-        assert await place.calls.forget(created["call_id"]) == ()
 
 
 async def test_an_ended_call_is_kept_alive_by_nobody() -> None:

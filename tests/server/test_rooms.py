@@ -26,15 +26,7 @@ from realtime.server.settings import ServerSettings
 from tests.agent.thinking import react
 from tests.calls.models import wordless_engine
 from tests.server.cases import cases
-from tests.server.harness import (
-    WITHOUT_GRACE,
-    FakeSocket,
-    audio_append,
-    create,
-    serving,
-    serving_app,
-    settled,
-)
+from tests.server.harness import WITHOUT_GRACE, FakeSocket, audio_append, create, serving, serving_app, settled
 from tests.server.hosted import (
     agent,
     ask,
@@ -56,14 +48,19 @@ from tests.square.chain import provider_model
 
 
 async def test_the_first_who_comes_makes_the_room_and_the_next_is_in_the_same() -> None:
-    """ROOM-01: two agents in one conversation. Both humans are told the same words with the same names."""
-    async with in_room() as (place, ann):
+    """ROOM-01: two agents in one conversation. Both humans are told the same words with the same names. The settings of
+    whoever comes first are not those of the agents."""
+    rooms = rooms_of()
+    wanted: dict[str, Any] = {"voice": "loud", "instructions": "Be rude.", "output_modalities": ["text"]}
+    async with in_room(rooms, **wanted) as (place, ann):
         async with place.client("/rooms/tea/ws?name=Ben") as ben:
             await come_in(ben)
             await ann.send(say("Bob, are you there?"))
             for client in (ann, ben):
                 await until_said(client, "Ann", "Bob, are you there?")
                 await until_said(client, "Bob", "Bob here.")
+                assert "agent_response_audio_done" in client.types
+            assert [one["voice"] for one in rooms.hosted[0].describe()["agents"]] == [None, None]
             await ben.send(say("And Ada?"))
             for client in (ann, ben):
                 await until_said(client, "Ben", "And Ada?")
@@ -93,7 +90,9 @@ SOCKETS_FOR_NOTHING = [
 
 
 async def test_a_socket_for_nothing_is_told_why_and_closed() -> None:
-    async with hosting(rooms_of(default=None)) as place:
+    """A room whose id is that of a template needs no making."""
+    rooms = rooms_of(default=None)
+    async with hosting(rooms) as place:
         for path, code, sentence in SOCKETS_FOR_NOTHING:
             async with place.client(path) as client:
                 error = await client.next()
@@ -103,12 +102,10 @@ async def test_a_socket_for_nothing_is_told_why_and_closed() -> None:
                 assert told == (NO_SUCH_ROOM if code == "no_such_room" else 1008), path
                 assert reason, path
                 assert error["message"].startswith(reason), path
-
-
-async def test_a_room_whose_id_is_that_of_a_template_needs_no_making() -> None:
-    rooms = rooms_of(default=None)
-    async with in_room(rooms, room="pair"):
-        assert [(one.id, one.template) for one in rooms.hosted] == [("pair", "pair")]
+        assert rooms.hosted == []
+        async with place.client("/rooms/pair/ws?name=Ann") as ann:
+            await come_in(ann)
+            assert [(one.id, one.template) for one in rooms.hosted] == [("pair", "pair")]
 
 
 async def test_whoever_has_no_token_comes_neither_in_nor_near() -> None:
@@ -126,16 +123,6 @@ async def test_whoever_has_no_token_comes_neither_in_nor_near() -> None:
             assert (await ask(place, method, path, {} if method == "POST" else None))[0] == 401
         async with place.client("/rooms/tea/ws?name=Ann&token=open%20sesame") as ann:
             await come_in(ann)
-
-
-async def test_the_settings_of_whoever_comes_first_are_not_those_of_the_agents() -> None:
-    rooms = rooms_of()
-    async with hosting(rooms) as place, place.client("/rooms/tea/ws?name=Ann") as ann:
-        await come_in(ann, voice="loud", instructions="Be rude.", output_modalities=["text"])
-        await ann.send(say("Hello, Ada."))
-        await ann.until("agent_response_audio_done")
-        (hosted,) = rooms.hosted
-        assert [one["voice"] for one in hosted.describe()["agents"]] == [None, None]
 
 
 async def test_whoever_loses_the_socket_comes_back_as_the_same_and_misses_nothing() -> None:
@@ -210,15 +197,6 @@ async def test_a_room_is_made_of_agents_that_a_program_describes() -> None:
             await come_in(ann)
             await ann.send(say("Hello."))
             await until_said(ann, "Eve", "Eve here.")
-
-
-async def test_an_observer_is_added_from_a_template_under_a_name() -> None:
-    rooms = rooms_of(agents={"minutes": lambda: Observer(react(name="Minutes"))})
-    async with in_room(rooms) as (place, _):
-        wanted = {"template": "minutes", "name": "Friday"}
-        status, room = await ask(place, "POST", "/api/rooms/tea/agents", wanted)
-        assert (status, room["participants"][-1]["name"]) == (201, "Friday")
-        assert room["agents"][-1]["observes"] is True
 
 
 async def test_a_room_is_made_from_a_template_under_an_id_and_that_of_a_template_belongs_to_nobody() -> None:
@@ -343,10 +321,20 @@ async def test_strangers_see_the_rooms_that_the_server_offers_and_not_who_is_in_
         ]
 
 
-async def test_somebody_is_muted_renamed_and_put_out() -> None:
+async def test_somebody_is_muted_renamed_and_put_out_and_a_change_that_cannot_be_is_refused() -> None:
     async with in_room() as (place, ann):
         _, room = await ask(place, "GET", "/api/rooms/tea")
         ids = participants(room)
+        for change, who, status, code in (
+            ({"muted": True}, "nobody", 404, "unknown_participant"),
+            ({"name": "Bob"}, ids["Ada"], 409, "name_taken"),
+            ({"name": "[x]"}, ids["Ada"], 422, "invalid_name"),
+            ({"muted": "yes"}, ids["Ada"], 422, "invalid_request"),
+            ({"kick": True}, ids["Ada"], 422, "invalid_request"),
+        ):
+            assert await refusal(place, "POST", f"/api/rooms/tea/participants/{who}", change) == (status, code)
+        assert (await refusal(place, "DELETE", "/api/rooms/tea/participants/nobody"))[1] == "unknown_participant"
+        assert (await ask(place, "GET", "/api/rooms/tea"))[1] == room
         status, room = await ask(place, "POST", f"/api/rooms/tea/participants/{ids['Ada']}", {"muted": True})
         assert (status, room["participants"][0]["muted"]) == (200, True)
         await ann.send(say("Hello, Ada."))
@@ -380,22 +368,6 @@ async def test_whoever_is_renamed_has_the_new_name_everywhere_and_the_old_one_is
         assert list(participants(room)) == ["EVA", "Bob", "Ann", "Ada"]
 
 
-async def test_a_change_that_cannot_be_is_refused() -> None:
-    async with in_room() as (place, _):
-        _, room = await ask(place, "GET", "/api/rooms/tea")
-        ada = participants(room)["Ada"]
-        for change, who, status, code in (
-            ({"muted": True}, "nobody", 404, "unknown_participant"),
-            ({"name": "Bob"}, ada, 409, "name_taken"),
-            ({"name": "[x]"}, ada, 422, "invalid_name"),
-            ({"muted": "yes"}, ada, 422, "invalid_request"),
-            ({"kick": True}, ada, 422, "invalid_request"),
-        ):
-            assert await refusal(place, "POST", f"/api/rooms/tea/participants/{who}", change) == (status, code)
-        assert (await ask(place, "GET", "/api/rooms/tea"))[1] == room
-        assert (await refusal(place, "DELETE", "/api/rooms/tea/participants/nobody"))[1] == "unknown_participant"
-
-
 async def test_only_its_owner_changes_who_is_in_a_room() -> None:
     async with hosting(rooms_of()) as place:
         await ask(place, "POST", "/api/rooms?user=ann", {"template": "pair", "room_id": "tea"})
@@ -412,14 +384,16 @@ async def test_only_its_owner_changes_who_is_in_a_room() -> None:
             assert (await ask(place, "POST", f"{ada}?user=ann", {"muted": True}))[0] == 200
 
 
-async def test_another_agent_comes_in_from_a_template_or_as_described() -> None:
-    rooms = rooms_of(agents={"eve": lambda: agent("Eve")}, choose_model=Shelf().choose)
+async def test_another_agent_or_an_observer_comes_in_from_a_template_or_as_described() -> None:
+    templates = {"eve": lambda: agent("Eve"), "minutes": lambda: Observer(react(name="Minutes"))}
+    rooms = rooms_of(agents=templates, choose_model=Shelf().choose)
     async with in_room(rooms) as (place, ann):
         status, room = await ask(place, "POST", "/api/rooms/tea/agents", {"template": "eve"})
         assert (status, [one["name"] for one in room["agents"]]) == (201, ["Ada", "Bob", "Eve"])
         await ann.send(say("Hello, Eve."))
         await until_said(ann, "Eve", "Eve here.")
-        assert (await ask(place, "POST", "/api/rooms/tea/agents", {"template": "eve", "name": "Kim"}))[0] == 201
+        status, room = await ask(place, "POST", "/api/rooms/tea/agents", {"template": "minutes", "name": "Kim"})
+        assert (status, room["participants"][-1]["name"], room["agents"][-1]["observes"]) == (201, "Kim", True)
         for body, status, code in (
             ({"template": "eve"}, 409, "name_taken"),
             ({"template": "zoo"}, 422, "unknown_template"),
