@@ -34,9 +34,16 @@ class LongestFirst(LoadFileScheduling):
         self._seconds = recorded_s()
 
     def remove_node(self, node: WorkerController) -> str | None:
-        ended_it: str | None = super().remove_node(node)
-        if ended_it is not None and ended_it in (unit := self.workqueue.get(self._split_scope(ended_it), {})):
-            unit[ended_it] = True
+        units = self.assigned_work.pop(node)
+        running = (test for unit in units.values() for test, has_run in unit.items() if not has_run)
+        ended_it: str | None = next(running, None)
+        for file, unit in units.items():
+            if ended_it in unit:
+                unit[ended_it] = True
+            if not all(unit.values()):
+                self.workqueue[file] = unit
+        for other in self.assigned_work:
+            self._reschedule(other)
         return ended_it
 
     def _assign_work_unit(self, node: WorkerController) -> None:

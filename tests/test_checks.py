@@ -60,13 +60,15 @@ def run_pytest(folder: Path, source: str, *words: str) -> str:
     return subprocess.run([*command, *settings], cwd=ROOT, capture_output=True, text=True, check=False).stdout
 
 
+HANGS = "def test_hangs():\n    threading.Event().wait()\n"
+
+
 @pytest.mark.night
-def test_a_test_that_hangs_is_ended_alone_and_named_and_the_run_goes_on(tmp_path: Path) -> None:
-    printed = run_pytest(
-        tmp_path,
-        "import threading\ndef test_hangs():\n    threading.Event().wait()\ndef test_behind_it():\n    assert True\n",
-        *("-n", "1", "--timeout", "2"),
-    )
+@pytest.mark.parametrize("place", ["first", "last"])
+def test_a_test_that_hangs_is_ended_alone_and_named_and_the_run_goes_on(tmp_path: Path, place: str) -> None:
+    tests = [HANGS, "def test_beside_it():\n    assert True\n"]
+    source = "import threading\n" + "".join(tests if place == "first" else tests[::-1])
+    printed = run_pytest(tmp_path, source, *("-n", "1", "--timeout", "2"))
     assert "crashed while running 'test_made.py::test_hangs'" in printed
     assert "1 failed, 1 passed" in printed
 

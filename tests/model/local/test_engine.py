@@ -87,6 +87,7 @@ async def test_one_engine_serves_all_models_of_a_loop_with_the_same_weights(tmp_
 
 def test_what_one_loop_has_loaded_changes_nothing_for_another(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(engine, "load_parts", lambda whisper_dir, progress: SpeechParts())
+    monkeypatch.setattr(engine, "_weights", {})
 
     async def loaded() -> SpeechParts | None:
         return await engine_of_loop().ready()
