@@ -63,8 +63,9 @@ def agent_with_turns(silence_ms: int | None) -> RealtimeAgent:
 
 
 def played(source: Any, *, silence_ms: int | None = None, **options: Any) -> CallRecord:
+    options.setdefault("agent", lambda: agent_with_turns(silence_ms))
     with asyncio.Runner(loop_factory=VirtualLoop) as runner:
-        return runner.run(play(source, agent=lambda: agent_with_turns(silence_ms), **options))
+        return runner.run(play(source, **options))
 
 
 def happened(
@@ -82,6 +83,10 @@ def happened(
 
 def words(record: CallRecord) -> list[tuple[str | None, str]]:
     return [(item.role, item.text) for item in record.items if item.type == "message"]
+
+
+def asked_the_time() -> CallRecord:
+    return happened(TIME, WaitUntilHeard(), hears=("What time is it?",), answers=(Say("Nine."),))
 
 
 def responses(record: CallRecord) -> list[str]:
@@ -102,9 +107,13 @@ def same_again(record: CallRecord, folder: Path, *, silence_ms: int | None = Non
     return Run(again).meets_expectations()
 
 
-def test_an_exported_case_says_that_its_turns_are_pinned_and_how_to_unpin_them(tmp_path: Path) -> None:
+def test_turns_that_the_model_found_are_found_where_they_were_and_the_case_says_how_to_unpin_them(
+    tmp_path: Path,
+) -> None:
     record = happened(*TWICE, hears=("What time is it?", "And now?"), answers=(Say("Nine."), Say("Ten.")))
-    case = read_case(export_case(record, tmp_path / "case"))
+    run = same_again(record, tmp_path / "case").turns(2)
+    assert run.response_latency.values_ms == pytest.approx(Run(record).response_latency.values_ms, abs=60)
+    case = read_case(tmp_path / "case")
     assert "Its turns are pinned" in case.about
     assert 'set "turns" to "detector"' in case.about
     unpinned = msgspec.structs.replace(case.models["*"], turns="detector")
@@ -118,16 +127,6 @@ def test_a_case_without_spoken_turns_does_not_call_them_pinned(tmp_path: Path) -
 
 
 # -- what comes of it again --------------------------------------------------------------------------------------------
-
-
-def test_turns_that_the_model_found_are_found_where_they_were(tmp_path: Path) -> None:
-    record = happened(
-        *TWICE,
-        hears=("What time is it?", "And now?"),
-        answers=(Say("Nine."), Say("Ten.")),
-    )
-    run = same_again(record, tmp_path / "case").turns(2)
-    assert run.response_latency.values_ms == pytest.approx(Run(record).response_latency.values_ms, abs=60)
 
 
 def test_turns_that_the_server_found_are_found_anew_in_the_sound(tmp_path: Path) -> None:
@@ -176,10 +175,14 @@ def test_an_interruption_happens_again_at_the_same_word(tmp_path: Path) -> None:
     )
 
 
-def test_a_tool_answers_as_it_did_after_as_long(tmp_path: Path) -> None:
+def test_a_tool_answers_as_it_did_after_as_long_and_expectations_are_what_happened(tmp_path: Path) -> None:
     answers = (Call(tools=(ToolUse("clock"),)), Say("A quarter past nine."))
     record = happened(Type("What time is it?"), WaitUntilHeard(), answers=answers)
     folder = export_case(record, tmp_path / "case")
+    expected = read_case(folder).expect
+    assert (expected.user_said, expected.agent_said) == (("What time is it?",), ("A quarter past nine.",))
+    assert expected.barge_ins == 0
+    assert [use.name for use in expected.tools] == ["clock"]
     text = (folder / "case.json").read_text().replace("09:15", "from the case")
     (folder / "case.json").write_text(text)
     called = Run(played(folder)).tool_called("clock").once().answered()
@@ -318,12 +321,10 @@ def results(record: CallRecord) -> list[tuple[str, str]]:
 def test_the_user_s_consent_is_given_or_refused_again(confirmed: bool, output: str, tmp_path: Path) -> None:
     words_of_refusal = "" if confirmed else "too much"
     steps = answer_of_client(name="refund", output=words_of_refusal, confirmed=confirmed)
-    with asyncio.Runner(loop_factory=VirtualLoop) as runner:
-        record = runner.run(play(tool_case(*steps), agent=consenting))
+    record = played(tool_case(*steps), agent=consenting)
     assert [text for _, text in results(record)] == [output]
     folder = export_case(record, tmp_path / "case")
-    with asyncio.Runner(loop_factory=VirtualLoop) as runner:
-        again = runner.run(play(folder, agent=consenting))
+    again = played(folder, agent=consenting)
     assert (words(again), results(again)) == (words(record), results(record))
 
 
@@ -342,12 +343,10 @@ def test_a_result_that_came_from_the_client_comes_from_it_again(tmp_path: Path) 
 def test_a_tool_that_still_ran_when_the_call_ended_is_not_run_by_the_test(tmp_path: Path) -> None:
     runs: list[str] = []
     steps = (WaitFor("agent_response_tool_use_done"), Silence(500), Leave())
-    with asyncio.Runner(loop_factory=VirtualLoop) as runner:
-        record = runner.run(play(tool_case(*steps), agent=lambda: refunding(runs)))
+    record = played(tool_case(*steps), agent=lambda: refunding(runs))
     assert runs == ["A"]
     folder = export_case(record, tmp_path / "case")
-    with asyncio.Runner(loop_factory=VirtualLoop) as runner:
-        runner.run(play(folder, agent=lambda: refunding(runs)))
+    played(folder, agent=lambda: refunding(runs))
     assert runs == ["A"]
 
 
@@ -387,19 +386,14 @@ def test_an_answer_without_a_word_is_not_expected_as_words(tmp_path: Path) -> No
     Run(played(tmp_path / "case")).meets_expectations()
 
 
-def test_an_exported_case_of_an_exported_case_is_the_same(tmp_path: Path) -> None:
-    record = happened(TIME, WaitUntilHeard(), hears=("What time is it?",), answers=(Say("Nine."),))
-    first = same_again(record, tmp_path / "first").record
-    second = same_again(first, tmp_path / "second").record
-    assert words(second) == words(first)
-
-
 # -- what is written ---------------------------------------------------------------------------------------------------
 
 
-def test_the_sound_of_both_sides_lies_beside_the_case(tmp_path: Path) -> None:
-    record = happened(TIME, WaitUntilHeard(), hears=("What time is it?",), answers=(Say("Nine."),))
-    folder = export_case(record, tmp_path / "case")
+def test_the_sound_of_both_sides_lies_beside_the_case_and_an_exported_case_of_it_is_the_same(tmp_path: Path) -> None:
+    record, folder = asked_the_time(), tmp_path / "case"
+    first = same_again(record, folder).record
+    second = same_again(first, tmp_path / "second").record
+    assert words(second) == words(first)
     human, agent = record.lanes
     assert read_pcm16(folder / INPUT_FILE, human.rate_hz) == human.pcm
     assert read_pcm16(folder / OUTPUT_FILE, agent.rate_hz) == agent.pcm
@@ -432,15 +426,8 @@ def test_nothing_secret_stands_in_a_case(tmp_path: Path) -> None:
     assert json.loads(again.calls[0].output) == {"session_token": "<scrubbed>", "state": "in"}
 
 
-def test_expectations_are_what_happened(tmp_path: Path) -> None:
-    record = happened(Type("Hello"), WaitUntilHeard(), answers=(Call(tools=(ToolUse("clock"),)), Say("Nine.")))
-    expected = read_case(export_case(record, tmp_path / "case")).expect
-    assert (expected.user_said, expected.agent_said, expected.barge_ins) == (("Hello",), ("Nine.",), 0)
-    assert [use.name for use in expected.tools] == ["clock"]
-
-
 def test_a_call_without_sound_hums_where_the_user_spoke(tmp_path: Path) -> None:
-    record = happened(TIME, WaitUntilHeard(), hears=("What time is it?",), answers=(Say("Nine."),))
+    record = asked_the_time()
     unheard = replace(record, lanes=(), played=(), spoken=())
     folder = export_case(unheard, tmp_path / "case")
     again = played(folder)
