@@ -160,8 +160,7 @@ async def test_no_draft_begins_while_a_tool_runs() -> None:
     agent = react([call("slow")], say("Never mind."), toolkit=Toolkit([slow]))
     leaves_it_alone = Settings(turn_detection=TurnDetection(interrupt_response=False))
     async with voice_call(agent, "never mind", settings=leaves_it_alone) as one:
-        one.send(typed("go"), ResponseCreate())
-        await one.until(m.ModelResponseDoneEvent)
+        await one.ask("go")
         await one.say(silence(400), speech(600), END)
         await one.until(m.ModelResponseDoneEvent, 2)
         assert one.drafts.started == 0

@@ -528,9 +528,6 @@ async def test_a_slow_answer_that_was_stopped_stays_unsaid() -> None:
         assert words(made) == []
 
 
-DEAF = msgspec.structs.replace(PROFILE, input_modalities=frozenset({"text"}))
-
-
 @pytest.mark.parametrize("rate_hz", [8_000, 16_000, 24_000, 44_100, 48_000])
 @pytest.mark.parametrize("model_hz", [16_000, 24_000])
 async def test_audio_of_any_rate_reaches_the_model_at_its_own(rate_hz: int, model_hz: int) -> None:

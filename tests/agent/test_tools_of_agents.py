@@ -71,8 +71,7 @@ TO_OSLO = call("get_weather", city="Oslo")
 
 async def asked_to(one: Talk, text: str, responses: int = 1) -> None:
     """A typed wish, and the end of so many responses of the call."""
-    await one.type(text)
-    await one.until(ServerEvents.AgentResponseDoneEvent, responses)
+    await one.ask(text, responses)
 
 
 async def test_hooks_see_the_tools_of_the_agent_behind_the_embedded_voice() -> None:

@@ -50,8 +50,7 @@ TURN = silence(400), speech(600), silence(1_000)
 
 async def test_words_are_spoken_sentence_by_sentence_as_they_come() -> None:
     async with voice_call(react(model=ScriptedChat(say(STORY), piece_s=0.1))) as one:
-        one.send(typed("Tell me a story"), ResponseCreate())
-        await one.until(m.ModelResponseDoneEvent)
+        await one.ask("Tell me a story")
     spoken = one.all(m.ModelResponseAudioTranscriptDeltaEvent)
     assert [event.delta for event in spoken] == [
         "Once there was a lighthouse.",
@@ -90,19 +89,9 @@ async def test_tools_cost_the_time_that_they_take() -> None:
 async def test_thinking_is_told_and_not_spoken() -> None:
     agent = react([ThinkingBlock(thinking="They greet me."), TextBlock(text="Hello!")])
     async with voice_call(agent) as one:
-        one.send(typed("Hi"), ResponseCreate())
-        await one.until(m.ModelResponseDoneEvent)
+        await one.ask("Hi")
     assert [event.thinking for event in one.all(m.ModelResponseThinkingDoneEvent)] == ["They greet me."]
     assert one.said == ["Hello!"]
-
-
-async def test_each_response_tells_what_it_cost() -> None:
-    agent = react([call("get_weather", city="Oslo")], say("Rain."), toolkit=weather())
-    async with talk(agent) as one:
-        await one.type("Weather?")
-        done = await one.until(ServerEvents.AgentResponseDoneEvent, 2)
-    assert (done.input_tokens, done.output_tokens) == (10, 5)
-    assert one.all(ServerEvents.AgentResponseDoneEvent)[0].input_tokens == 10
 
 
 async def test_it_is_called_by_its_name_and_its_models() -> None:
@@ -114,14 +103,41 @@ async def test_it_is_called_by_its_name_and_its_models() -> None:
 # -- its tools ---------------------------------------------------------------------------------------------------------
 
 
-async def test_its_tools_run_within_it_and_stand_in_the_log_like_any() -> None:
+def open_door(room: str) -> str:
+    """Opens a door.
+
+    Args:
+        room: Which.
+    """
+    return f"{room} is open"
+
+
+def orders(takes_s: float, ended: list[str]) -> Toolkit:
+    """A tool that takes its time, and notes where it is cancelled."""
+
+    async def order(dish: str) -> str:
+        """Orders a dish.
+
+        Args:
+            dish: Which.
+        """
+        try:
+            await asyncio.sleep(takes_s)
+        except asyncio.CancelledError:
+            ended.append("cancelled")
+            raise
+        return "ordered"
+
+    return Toolkit([order])
+
+
+async def test_its_tools_run_within_it_and_stand_in_the_log_like_any_with_what_each_response_cost() -> None:
     """The RealtimeAgent has no tool of this name, and shows the call and its result all the same."""
     agent = react(
         [TextBlock(text="Let me see."), call("get_weather", city="Oslo")], say("It rains in Oslo."), toolkit=weather()
     )
     async with talk(agent) as one:
-        await one.type("How is the weather in Oslo?")
-        await one.until(ServerEvents.AgentResponseDoneEvent, 2)
+        await one.ask("How is the weather in Oslo?", 2)
         assert one.story == [
             "says Let me see.",
             'calls get_weather({"city": "Oslo"})',
@@ -130,6 +146,8 @@ async def test_its_tools_run_within_it_and_stand_in_the_log_like_any() -> None:
             "says It rains in Oslo.",
             "completed",
         ]
+        costs = [(done.input_tokens, done.output_tokens) for done in one.all(ServerEvents.AgentResponseDoneEvent)]
+        assert costs == [(10, 5), (10, 5)]
         projection = ReplyProjection("call", created_at_of=str)
         replies = messages([reply for event in one.events for reply in projection.push(event)] + projection.settle())
         await asyncio.sleep(5)  # it is played
@@ -146,8 +164,7 @@ async def test_what_a_tool_gives_and_notes_while_it_runs_is_progress_of_its_card
 
     agent = react([call("look")], say("A table and a chair."), toolkit=Toolkit([look]))
     async with talk(agent) as one:
-        await one.type("What is there?")
-        await one.until(ServerEvents.AgentResponseDoneEvent, 2)
+        await one.ask("What is there?", 2)
     assert one.story[1:6] == [
         "completed",
         "note: the door opens",
@@ -179,8 +196,7 @@ async def test_a_tool_knows_the_call_that_it_runs_in() -> None:
         return "you"
 
     async with talk(react([call("who")], say("You."), toolkit=Toolkit([who]))) as one:
-        await one.type("Who am I?")
-        await one.until(ServerEvents.AgentResponseDoneEvent, 2)
+        await one.ask("Who am I?", 2)
     assert seen[0].agent_name == "Robin"
     assert seen[0].call_id
 
@@ -190,8 +206,7 @@ async def test_calls_have_ids_of_their_own_whatever_the_chat_model_gives() -> No
     agent.toolkit.register(weather().tools["get_weather"].original_func)
     async with talk(agent) as one:
         for n, text in enumerate(("Oslo?", "And Rome?"), 1):
-            await one.type(text)
-            await one.until(ServerEvents.AgentResponseDoneEvent, 2 * n)
+            await one.ask(text, 2 * n)
             await asyncio.sleep(5)
     calls = [event.tool_use.id for event in one.all(ServerEvents.AgentResponseToolUseDoneEvent)]
     assert len({*calls}) == 2
@@ -200,15 +215,6 @@ async def test_calls_have_ids_of_their_own_whatever_the_chat_model_gives() -> No
 
 async def test_tools_of_the_call_are_offered_too_and_run_in_the_call() -> None:
     """Such as those that need the user's consent, those of the client, and a hand-over."""
-
-    def open_door(room: str) -> str:
-        """Opens a door.
-
-        Args:
-            room: Which.
-        """
-        return f"{room} is open"
-
     agent = react(
         [call("get_weather", "a", city="Oslo"), call("open_door", "b", room="attic")], say("Done."), toolkit=weather()
     )
@@ -235,8 +241,7 @@ async def test_tools_of_the_call_are_offered_too_and_run_in_the_call() -> None:
 async def test_pictures_of_a_camera_do_not_interrupt_a_tool() -> None:
     agent = react([call("get_weather", city="Oslo")], say("Rain."), toolkit=weather(), agent_class=Waiter)
     async with talk(agent.as_language_model(takes_images=True)) as one:
-        await one.type("Weather?")
-        await one.until(ServerEvents.AgentResponseDoneEvent)
+        await one.ask("Weather?")
         image = ClientEvents.ClientImageAppendEvent(image=b"\xff\xd8\xff")
         await one.agent.handle_input(image)
         await one.until(ServerEvents.AgentResponseDoneEvent, 2)
@@ -257,8 +262,7 @@ async def test_its_own_tool_comes_first_where_the_call_has_one_of_that_name() ->
 
     agent = react([call("get_weather", city="Oslo")], say("Rain."), toolkit=weather())
     async with talk(agent, toolkit=Toolkit([get_weather])) as one:
-        await one.type("Weather?")
-        await one.until(ServerEvents.AgentResponseDoneEvent, 2)
+        await one.ask("Weather?", 2)
     assert "success: Oslo: rain" in one.story
     assert requests_of(agent)[0].tools == ["get_weather"]
 
@@ -266,8 +270,7 @@ async def test_its_own_tool_comes_first_where_the_call_has_one_of_that_name() ->
 async def test_the_instructions_of_the_call_follow_its_own() -> None:
     agent = react(say("Hello."))
     async with talk(agent, sys_prompt="Speak English.") as one:
-        await one.type("Hi")
-        await one.until(ServerEvents.AgentResponseDoneEvent)
+        await one.ask("Hi")
     assert requests_of(agent)[0].texts == ["Be brief.\n\nSpeak English.", "Hi"]
     assert agent.from_call is None
     await agent(UserMsg("user", "And now in writing"))
@@ -277,8 +280,7 @@ async def test_the_instructions_of_the_call_follow_its_own() -> None:
 async def test_a_call_with_its_own_prompt_tells_it_once() -> None:
     agent = react(say("Hello."), sys_prompt="Be kind.")
     async with voice_call(agent) as one:
-        one.send(typed("Hi"), ResponseCreate())
-        await one.until(m.ModelResponseDoneEvent)
+        await one.ask("Hi")
     assert requests_of(agent)[0].texts[0] == "Be kind."
 
 
@@ -306,34 +308,35 @@ async def test_speech_interrupts_it_and_it_remembers_what_was_heard() -> None:
     ]
 
 
-async def test_a_reply_that_was_given_long_ago_is_cut_when_it_is_not_played_to_its_end() -> None:
+REST = Item(
+    id="rest",
+    role="assistant",
+    content=(ContentPart(type="audio", transcript="It could not sleep. So it shone all night."),),
+)
+
+
+@pytest.mark.parametrize(
+    ("changes", "remembers"),
+    [
+        ([(1_400, "Once there was a lighthouse. It could")], "Once there was a lighthouse. It could"),
+        ([(1_000, "Once there was a lighthouse."), REST], STORY),
+    ],
+    ids=["cut", "false-interruption"],
+)
+async def test_a_reply_that_was_given_long_ago_is_remembered_as_far_as_it_was_played(
+    changes: list[tuple[int, str] | Item], remembers: str
+) -> None:
+    """After a false interruption the rest is played as an item of its own, as `Responses.resume` does it."""
     agent = react(say(STORY), say("Fine."))
     async with voice_call(agent, "please stop") as one:
-        one.send(typed("Tell me a story"), ResponseCreate())
-        await one.until(m.ModelResponseDoneEvent)
+        await one.ask("Tell me a story")
         audio = one.all(m.ModelResponseAudioDeltaEvent)[0]
         assert (await memory_of(agent))[-1] == f"assistant: {STORY}"
-        one.send(ItemTruncate(audio.item_id, 1_400, "Once there was a lighthouse. It could"))
+        for change in changes:
+            one.send(ItemCreate(change) if isinstance(change, Item) else ItemTruncate(audio.item_id, *change))
         await one.say(*TURN)
         await one.until(m.ModelResponseDoneEvent, 2)
-    assert (await memory_of(agent))[1] == "assistant: Once there was a lighthouse. It could"
-
-
-async def test_a_false_interruption_is_remembered_as_if_it_had_not_been() -> None:
-    """The rest is played as an item of its own, as `Responses.resume` does it."""
-    agent = react(say(STORY), say("Good."))
-    async with voice_call(agent, "nice story") as one:
-        one.send(typed("Tell me a story"), ResponseCreate())
-        await one.until(m.ModelResponseDoneEvent)
-        audio = one.all(m.ModelResponseAudioDeltaEvent)[0]
-        rest = (ContentPart(type="audio", transcript="It could not sleep. So it shone all night."),)
-        one.send(
-            ItemTruncate(audio.item_id, 1_000, "Once there was a lighthouse."),
-            ItemCreate(Item(id="rest", role="assistant", content=rest)),
-        )
-        await one.say(*TURN)
-        await one.until(m.ModelResponseDoneEvent, 2)
-    assert (await memory_of(agent))[1] == f"assistant: {STORY}"
+    assert (await memory_of(agent))[1] == f"assistant: {remembers}"
 
 
 async def test_a_reply_that_goes_on_after_a_lost_rest_is_one_conversation() -> None:
@@ -365,46 +368,26 @@ class Waiter(ReActAgent):
 
 
 async def test_a_tool_of_the_call_before_one_of_the_agent_holds_up_neither() -> None:
-    async def open_door(room: str) -> str:
-        """Opens a door.
-
-        Args:
-            room: Which.
-        """
-        return "open"
-
     agent = react(
         [call("open_door", "a", room="attic"), call("get_weather", "b", city="Oslo")], say("Done."), toolkit=weather()
     )
     async with talk(agent, toolkit=Toolkit([open_door])) as one:
-        await one.type("Open the attic, and how is Oslo?")
-        await one.until(ServerEvents.AgentResponseDoneEvent, 2)
+        await one.ask("Open the attic, and how is Oslo?", 2)
     assert one.story[-2:] == ["says Done.", "completed"]
 
 
 async def test_the_state_of_an_agent_is_not_loaded_into_a_running_call() -> None:
     agent = react(say("Hello."))
     async with talk(agent) as one:
-        await one.type("Hello")
-        await one.until(ServerEvents.AgentResponseDoneEvent)
+        await one.ask("Hello")
         with pytest.raises(UsageError, match="is in a call: load a state before it"):
             agent.load_state_dict(agent.state_dict())
 
 
 async def test_a_slow_tool_of_the_agent_gets_a_filler() -> None:
-    async def order(dish: str) -> str:
-        """Orders a dish.
-
-        Args:
-            dish: Which.
-        """
-        await asyncio.sleep(3)
-        return "ordered"
-
-    agent = react([call("order", dish="soup")], say("It is ordered."), toolkit=Toolkit([order]))
+    agent = react([call("order", dish="soup")], say("It is ordered."), toolkit=orders(3, []))
     async with talk(agent, fillers=["One moment."]) as one:
-        await one.type("Soup please")
-        await one.until(ServerEvents.AgentResponseDoneEvent, 3)
+        await one.ask("Soup please", 3)
     said = [line for line in one.story if line.startswith(("says", "success"))]
     assert said == ["says One moment.", "success: ordered", "says It is ordered."]
 
@@ -412,26 +395,11 @@ async def test_a_slow_tool_of_the_agent_gets_a_filler() -> None:
 async def test_what_the_user_says_while_a_tool_runs_interrupts_it() -> None:
     ended: list[str] = []
 
-    async def order(dish: str) -> str:
-        """Orders a dish.
-
-        Args:
-            dish: Which.
-        """
-        try:
-            await asyncio.sleep(30)
-        except asyncio.CancelledError:
-            ended.append("cancelled")
-            raise
-        return "ordered"
-
-    agent = react([call("order", dish="soup")], say("No soup then."), toolkit=Toolkit([order]), agent_class=Waiter)
+    agent = react([call("order", dish="soup")], say("No soup then."), toolkit=orders(30, ended), agent_class=Waiter)
     async with talk(agent) as one:
-        await one.type("Soup please")
-        await one.until(ServerEvents.AgentResponseDoneEvent)
+        await one.ask("Soup please")
         await asyncio.sleep(1)
-        await one.type("No, no soup")
-        await one.until(ServerEvents.AgentResponseDoneEvent, 2)
+        await one.ask("No, no soup", 2)
         await asyncio.sleep(2)  # it is played
     assert ended == ["cancelled"]
     assert agent.interruptions == 1
@@ -454,8 +422,7 @@ async def test_what_the_user_says_while_a_tool_runs_interrupts_it() -> None:
 async def test_a_client_that_cancels_stops_the_tool() -> None:
     agent = react([call("get_weather", city="Oslo")], say("Rain."), toolkit=weather(), agent_class=Waiter)
     async with talk(agent) as one:
-        await one.type("Weather?")
-        done = await one.until(ServerEvents.AgentResponseDoneEvent)
+        done = await one.ask("Weather?")
         await one.agent.handle_input(ClientEvents.ClientResponseCancelEvent(response_id=done.response_id))
         await asyncio.sleep(2)
     assert agent.interruptions == 1
@@ -485,8 +452,7 @@ async def test_a_restored_call_primes_an_empty_memory() -> None:
     spoken = Item(id="i2", role="assistant", content=(ContentPart(type="audio", transcript="Hello Ann."),))
     agent = react(say("You are Ann."))
     async with voice_call(agent, history=[typed_item("i1", "I am Ann"), spoken]) as one:
-        one.send(typed("Who am I?"), ResponseCreate())
-        await one.until(m.ModelResponseDoneEvent)
+        await one.ask("Who am I?")
     assert requests_of(agent)[0].texts[1:] == ["I am Ann", "Hello Ann.", "Who am I?"]
 
 
@@ -499,8 +465,7 @@ async def test_a_memory_that_was_saved_with_the_call_is_not_told_twice() -> None
     second.load_state_dict(first.state_dict())
     spoken = Item(id=done.item_id, role="assistant", content=(ContentPart(type="audio", transcript="Hello Ann."),))
     async with voice_call(second, history=[typed_item("i1", "I am Ann"), spoken]) as one:
-        one.send(typed("Who am I?"), ResponseCreate())
-        await one.until(m.ModelResponseDoneEvent)
+        await one.ask("Who am I?")
     assert requests_of(second)[0].texts[1:] == ["I am Ann", "Hello Ann.", "Who am I?"]
 
 
@@ -513,8 +478,7 @@ async def test_it_greets_where_nobody_has_said_anything() -> None:
             "Be brief.\n\nGreet the caller.",
             "(The caller is on the line and listens.)",
         ]
-        one.send(typed("How are you?"), ResponseCreate())
-        await one.until(m.ModelResponseDoneEvent, 2)
+        await one.ask("How are you?", 2)
     assert requests_of(agent)[1].texts[2:] == ["Good morning.", "How are you?"]
 
 
@@ -535,11 +499,9 @@ async def test_a_response_beside_the_conversation_leaves_the_agent_alone() -> No
 async def test_a_chat_model_that_fails_fails_its_response_and_not_the_call() -> None:
     agent = react(ProviderError("out of order", code="out_of_order"), say("Here I am."))
     async with voice_call(agent) as one:
-        one.send(typed("Hello"), ResponseCreate())
-        done = await one.until(m.ModelResponseDoneEvent)
+        done = await one.ask("Hello")
         assert (done.status, done.status_details) == ("failed", {"reason": "out_of_order"})
-        one.send(typed("Hello?", "again"), ResponseCreate())
-        await one.until(m.ModelResponseDoneEvent, 2)
+        await one.ask("Hello?", 2, item_id="again")
     assert one.said == ["Here I am."]
     assert requests_of(agent)[1].texts[1:] == ["Hello", "Hello?"]
 
@@ -549,8 +511,7 @@ async def test_an_agent_that_gives_another_reply_says_so() -> None:
     async with voice_call(agent) as one:
         elsewhere = asyncio.create_task(agent(UserMsg("user", "In writing, please")))
         await asyncio.sleep(0.5)
-        one.send(typed("Hello"), ResponseCreate())
-        done = await one.until(m.ModelResponseDoneEvent)
+        done = await one.ask("Hello")
         assert (done.status, done.status_details) == ("failed", {"reason": "agent_replying"})
         assert (await elsewhere).get_text_content() == STORY
 
@@ -563,8 +524,7 @@ async def test_one_agent_serves_one_call_at_a_time() -> None:
                 pass
         assert refused.value.code == "agent_in_call"
     async with voice_call(agent) as one:
-        one.send(typed("Hello"), ResponseCreate())
-        await one.until(m.ModelResponseDoneEvent)
+        await one.ask("Hello")
     assert one.said == ["Hello."]
 
 
@@ -577,8 +537,7 @@ async def test_a_function_makes_an_agent_for_each_call() -> None:
 
     async with voice_call(make) as first, voice_call(make) as second:
         for one in (first, second):
-            one.send(typed("Who are you?"), ResponseCreate())
-            await one.until(m.ModelResponseDoneEvent)
+            await one.ask("Who are you?")
     assert (first.said, second.said) == (["I am number 0."], ["I am number 1."])
     assert [len(await remembered(agent)) for agent in made] == [2, 2]
 
@@ -636,8 +595,7 @@ async def test_any_agent_can_be_spoken_to(remembers: bool) -> None:
 async def test_the_memory_of_any_agent_keeps_what_was_heard() -> None:
     agent = Parrot()
     async with voice_call(agent, "good day") as one:
-        one.send(typed("hello"), ResponseCreate())
-        await one.until(m.ModelResponseDoneEvent)
+        await one.ask("hello")
         one.send(ItemTruncate(one.all(m.ModelResponseAudioDeltaEvent)[0].item_id, 500, "hello!"))
         await one.say(*TURN)
         await one.until(m.ModelResponseDoneEvent, 2)
@@ -744,8 +702,7 @@ async def test_replies_are_freed_without_the_collector() -> None:
     gc.disable()
     try:
         async with talk(agent) as one:
-            await one.type("Weather?")
-            await one.until(ServerEvents.AgentResponseDoneEvent, 2)
+            await one.ask("Weather?", 2)
         await asyncio.sleep(1)
         assert [one for one in gc.get_objects() if type(one) is VoiceReply] == []
     finally:

@@ -15,13 +15,13 @@ from realtime.event import model as m
 from realtime.event.base import AudioFormat, ContentPart, Item
 from realtime.event.config import TurnDetection
 from realtime.message import Msg
-from realtime.model.base import SessionUpdate, Settings
+from realtime.model.base import ResponseCreate, SessionUpdate, Settings
 from realtime.model.local import LocalRealtimeModel
 from realtime.model.local.engine import SpeechEngine
 from realtime.model.local.speculation import DraftCounts, Mode
 from realtime.runtime import Runtime
 from tests.agent.thinking import shape
-from tests.model.local.stand_ins import CHUNK_BYTES, RATE_HZ, Call, FakeRecognizer, stand_in_parts
+from tests.model.local.stand_ins import CHUNK_BYTES, RATE_HZ, Call, FakeRecognizer, stand_in_parts, typed
 
 COSTS = {"FakeRecognizer.transcribe": 0.12, "FakeVoice.synthesize": 0.02}
 SYNTHESIS_S = 0.02
@@ -31,6 +31,11 @@ class VoiceCall(Call[Any]):
     """A session with the embedded model, whose client speaks and listens."""
 
     drafts: DraftCounts
+
+    async def ask(self, text: str, responses: int = 1, *, item_id: str = "typed") -> Any:
+        """Type a line that is answered; returns the end of so many responses of the call."""
+        self.send(typed(text, item_id), ResponseCreate())
+        return await self.until(m.ModelResponseDoneEvent, responses)
 
     def first_sound_s(self, turn: int = 1) -> float:
         """Seconds from the end of a turn to the first sound after it."""
@@ -89,6 +94,11 @@ class Talk:
 
     async def type(self, text: str) -> None:
         await self.agent.handle_input(ClientEvents.ClientTextAppendEvent(session_id="s", text=text))
+
+    async def ask(self, text: str, responses: int = 1) -> Any:
+        """Type a line; returns the end of so many responses of the call."""
+        await self.type(text)
+        return await self.until(ServerEvents.AgentResponseDoneEvent, responses)
 
     async def speak(self, *pcm: bytes) -> None:
         """Speak in real time."""
