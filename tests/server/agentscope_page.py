@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import base64
-from collections.abc import Callable, Coroutine
-from typing import Any
+from collections.abc import AsyncIterator, Callable, Coroutine
+from contextlib import asynccontextmanager
+from typing import Any, TypeVar
 
+from realtime.server.calls import Calls
+from realtime.server.make_agent import MakeAgent
 from tests.server.harness import FakeSocket, Json
 
 OUTPUT_HZ = 24_000
@@ -60,6 +63,20 @@ class Page:
 
     def play(self) -> None:
         """Go on playing."""
+
+
+Tab = TypeVar("Tab", bound=Page)
+
+
+@asynccontextmanager
+async def tab(page_of: type[Tab], make_agent: MakeAgent, calls: Calls | None = None) -> AsyncIterator[Tab]:
+    """A tab with the page, connected."""
+    async with FakeSocket(make_agent, calls=calls, native=False) as socket:
+        page = page_of(socket)
+        try:
+            yield page
+        finally:
+            page.leave()
 
 
 def pcm_of(delta: Json) -> bytes:

@@ -7,8 +7,6 @@ from __future__ import annotations
 
 import asyncio
 import base64
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from typing import Any
 
 import msgspec
@@ -28,7 +26,7 @@ from realtime.server.agentscope_compat import MAX_SILENT_TURNS, MAX_TURNS, in_tu
 from realtime.server.builtin import HouseAgent
 from realtime.server.calls import Calls
 from tests.calls.models import REAL_COSTS
-from tests.server.agentscope_page import OUTPUT_HZ, TO_SOUND_S, Page, pcm_of
+from tests.server.agentscope_page import OUTPUT_HZ, TO_SOUND_S, Page, pcm_of, tab
 from tests.server.harness import FakeSocket, Json
 
 pytestmark = pytest.mark.virtual_time(costs=REAL_COSTS)
@@ -194,21 +192,11 @@ class Talker:
         return ScriptedModel(react, profile=MANUAL_PROFILE)
 
 
-@asynccontextmanager
-async def tab(make_agent: Any, calls: Calls | None = None) -> AsyncIterator[MultiPage]:
-    """A tab with the page, connected."""
-    async with FakeSocket(make_agent, calls=calls, native=False) as socket:
-        page = MultiPage(socket)
-        try:
-            yield page
-        finally:
-            page.leave()
-
-
 async def test_the_first_agent_begins_and_the_two_talk_in_turns_as_long_as_the_page_listens() -> None:
-    """The page sends nothing but silence; nobody talks over anybody, each is told the other's words."""
+    """ROOM-11: nobody talks over anybody, each is told the other's words; the loop guard of this page lies high, and
+    holds."""
     talker = Talker()
-    async with tab(talker.make_agent) as page:
+    async with tab(MultiPage, talker.make_agent) as page:
         await page.start()
         await page.until(lambda: len(page.talk) >= 24)
         assert page.speakers[:24] == ["Ada", "Bob"] * 12
@@ -218,12 +206,20 @@ async def test_the_first_agent_begins_and_the_two_talk_in_turns_as_long_as_the_p
         assert talker.heard[:2] == [("Bob", "[Ada]: Ada says 1."), ("Ada", "[Bob]: Bob says 1.")]
         assert [config.instructions for config in talker.configs] == ["You are Ada.", "You are Bob."]
         assert (page.lines, page.is_stuck) == ([], False)
+        async with asyncio.timeout(3_000):
+            while len(page.talk) < MAX_TURNS:  # noqa: ASYNC110
+                await asyncio.sleep(1)
+        await asyncio.sleep(120)
+        assert len(page.talk) == MAX_TURNS
+        assert page.silences > 10, "the page sends nothing but silence"
         await page.stop()
+        assert page.ended[-1] == "server_session_ended"
 
 
 async def test_stop_is_confirmed_at_once_and_start_on_the_same_socket_begins_anew() -> None:
+    """A page that is closed leaves nothing running."""
     calls = Calls(max_per_address=8, max_total=8)
-    async with tab(Talker().make_agent, calls) as page:
+    async with tab(MultiPage, Talker().make_agent, calls) as page:
         await page.start()
         await page.until(lambda: page.speakers == ["Ada"] and len(page.played) == 2)
         # In the middle of what Bob says.
@@ -239,13 +235,19 @@ async def test_stop_is_confirmed_at_once_and_start_on_the_same_socket_begins_ane
             assert calls.running == 1
             await page.stop()
         assert (page.late, page.lines, calls.running) == ([], [], 0)
+        page.talk.clear()
+        await page.start()
+        await page.until(lambda: len(page.talk) >= 1)
+        (session,) = calls.sessions.values()
+    await asyncio.wait_for(session.ended.wait(), PATIENCE_S)
+    assert calls.running == 0
 
 
 async def test_a_model_that_is_lost_in_mid_sentence_leaves_nobody_stuck() -> None:
     """Its audio is closed, the other goes on, and it comes back."""
     speech = Speak("Bob begins to say something long.", 6.0, pace=1.0, wait=False)
     talker = Talker({("Bob", 2): [speech, Wait(2_000), Hangup()]})
-    async with tab(talker.make_agent) as page:
+    async with tab(MultiPage, talker.make_agent) as page:
         await page.start()
         await page.until(lambda: len(page.talk) >= 12)
         assert not page.is_stuck
@@ -260,7 +262,7 @@ async def test_a_model_that_is_lost_in_mid_sentence_leaves_nobody_stuck() -> Non
 @pytest.mark.parametrize("faults", [1, 2], ids=["the first", "both"])
 async def test_agents_that_are_lost_before_the_first_word_begin_when_they_can(faults: int) -> None:
     talker = Talker({(name, 1): [Hangup()] for name in ("Ada", "Bob")[:faults]})
-    async with tab(talker.make_agent) as page:
+    async with tab(MultiPage, talker.make_agent) as page:
         await page.start()
         await page.until(lambda: len(page.talk) >= 4)
         assert set(page.speakers[:2]) == {"Ada", "Bob"}
@@ -268,33 +270,28 @@ async def test_agents_that_are_lost_before_the_first_word_begin_when_they_can(fa
         await page.stop()
 
 
-async def test_a_page_that_is_closed_leaves_nothing_running() -> None:
-    calls = Calls(max_per_address=8, max_total=8)
-    async with tab(Talker().make_agent, calls) as page:
-        await page.start()
-        await page.until(lambda: len(page.talk) >= 1)
-        (session,) = calls.sessions.values()
-    await asyncio.wait_for(session.ended.wait(), PATIENCE_S)
-    assert calls.running == 0
-
-
-async def test_agents_that_cannot_be_had_are_told_and_start_may_be_pressed_again() -> None:
+async def test_agents_that_cannot_be_had_and_a_config_that_is_no_text_are_told_and_start_may_be_pressed_again() -> None:
+    """A stop that names another session stops nothing."""
     talker = Talker()
-    attempts = 0
+    has_key = False
 
     def make_agent(config: SessionConfig) -> RealtimeAgent:
-        nonlocal attempts
-        attempts += 1
-        if attempts == 2:
+        if config.agent_name == "Bob" and not has_key:
             raise ProviderError("the key is missing", code="missing_api_key")
         return talker.make_agent(config)
 
-    async with tab(make_agent) as page:
+    async with tab(MultiPage, make_agent) as page:
         page.press_start()
         await page.until(lambda: page.ended == ["server_session_ended"])
         assert page.lines == ["provider_error: the key is missing"]
+        has_key = True
+        page.press_start(agent2_name=7)
+        await page.until(lambda: len(page.lines) == 2)
+        assert page.lines[1] == "client_error: config: name and instructions of agent2 are strings"
         await page.start()
-        await page.until(lambda: len(page.talk) >= 2)
+        page.say({"type": "client_session_end", "session_id": "another"})
+        await page.until(lambda: len(page.talk) >= 3)
+        assert "session1" in page.lines[2]
         await page.stop()
 
 
@@ -307,29 +304,17 @@ async def test_agents_that_cannot_be_had_are_told_and_start_may_be_pressed_again
     ids=["no names", "one name for both"],
 )
 async def test_agents_without_names_of_their_own_get_some(config: Json, names: list[str]) -> None:
-    async with tab(Talker().make_agent) as page:
+    async with tab(MultiPage, Talker().make_agent) as page:
         await page.start(**config)
         await page.until(lambda: len(page.talk) >= 2)
         assert page.speakers[:2] == names
         await page.stop()
 
 
-async def test_a_config_that_is_no_text_is_refused_and_a_stop_that_names_another_session_stops_nothing() -> None:
-    async with tab(Talker().make_agent) as page:
-        page.press_start(agent2_name=7)
-        await page.until(lambda: bool(page.lines))
-        assert page.lines == ["client_error: config: name and instructions of agent2 are strings"]
-        await page.start()
-        page.say({"type": "client_session_end", "session_id": "another"})
-        await page.until(lambda: len(page.talk) >= 3)
-        assert "session1" in page.lines[1]
-        await page.stop()
-
-
 async def test_the_embedded_model_talks_with_itself_in_two_voices() -> None:
     """The real voices, words by the built-in rules: the page shows and plays both."""
     calls = Calls(max_per_address=8, max_total=8)
-    async with tab(lambda: RealtimeAgent("Heart", "", LocalRealtimeModel()), calls) as page:
+    async with tab(MultiPage, lambda: RealtimeAgent("Heart", "", LocalRealtimeModel()), calls) as page:
         await page.start()
         await page.until(lambda: len(page.talk) >= 4)
         assert page.speakers[:4] == ["Ada", "Bob", "Ada", "Bob"]
@@ -356,7 +341,9 @@ async def test_two_agents_of_one_model_are_told_apart_by_voice_where_it_has_two(
 ) -> None:
     profile = msgspec.structs.replace(MANUAL_PROFILE, voices=voices)
     calls = Calls(max_per_address=8, max_total=8)
-    async with tab(lambda: RealtimeAgent("X", "", ScriptedModel([], profile=profile, voice=own)), calls) as page:
+    async with tab(
+        MultiPage, lambda: RealtimeAgent("X", "", ScriptedModel([], profile=profile, voice=own)), calls
+    ) as page:
         await page.start()
         (session,) = calls.sessions.values()
         assert [one["voice"] for one in session.participant.describe()["agents"]] == given
@@ -381,7 +368,7 @@ async def test_an_agent_that_comes_back_has_its_voice_and_the_tools_of_the_house
         return [Hangup()] if answers == 2 else [Speak("Yes.", 1.0)]
 
     profile = msgspec.structs.replace(MANUAL_PROFILE, voices=("alto", "bass"), supports_tools=True)
-    async with tab(lambda: HouseAgent(Noting(react, profile=profile))) as page:
+    async with tab(MultiPage, lambda: HouseAgent(Noting(react, profile=profile))) as page:
         await page.start()
         await page.until(lambda: len(page.talk) >= 4)
         assert set(page.speakers) == {"Ada", "Bob"}
@@ -408,18 +395,3 @@ def test_an_agent_without_words_is_asked_again_but_not_for_ever() -> None:
     assert asked == ["b", "b", "b", None]
     spoke = FloorState(agents, (*state.said, Said("b", "Bob", "agent", "Hi.")), 9)
     assert decide(spoke) == "a"
-
-
-async def test_the_talk_has_an_end_where_nobody_ends_it() -> None:
-    """ROOM-11: the loop guard of this page lies high, and holds."""
-    talker = Talker()
-    async with tab(talker.make_agent) as page:
-        await page.start()
-        async with asyncio.timeout(3_000):
-            while len(page.talk) < MAX_TURNS:  # noqa: ASYNC110
-                await asyncio.sleep(1)
-        await asyncio.sleep(120)
-        assert len(page.talk) == MAX_TURNS
-        assert page.silences > 10
-        await page.stop()
-        assert page.ended[-1] == "server_session_ended"

@@ -16,6 +16,7 @@ DIST = Path(__file__).resolve().parents[2] / "web" / "dist"
 
 
 async def test_the_page_and_its_files_are_served_as_they_were_built() -> None:
+    assert page_folder() == DIST
     async with serving() as place:
         for path in DIST.rglob("*.*"):
             name = path.relative_to(DIST).as_posix()
@@ -51,10 +52,6 @@ async def test_without_a_built_page_a_sentence_says_what_to_do(monkeypatch: pyte
         assert "make serve" in answer.body.decode()
         async with place.client() as client:
             await client.make_call()
-
-
-def test_the_page_of_the_clone_is_found() -> None:
-    assert page_folder() == DIST
 
 
 async def test_readiness_follows_the_loading_and_the_draining() -> None:

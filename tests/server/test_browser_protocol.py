@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import pybase64
 import pytest
+from websockets.asyncio.client import connect
 
 from realtime.agent import RealtimeAgent
 from realtime.call.limits import Limits
@@ -109,23 +110,11 @@ async def test_the_printed_page_hears_the_answer_with_the_docs_dialect() -> None
         assert energy > 1_000_000
 
 
-async def test_the_end_of_the_session_closes_the_provider() -> None:
-    """CEV-04, SEV-03: server_session_ended is the last event, and the provider's socket is closed."""
-    async with Emulator() as provider:
-        model = OpenAIRealtimeModel(api_key="k", base_url=provider.base_url)
-        async with serving(lambda: RealtimeAgent("Friday", "", model)) as place, place.client() as client:
-            await client.make_call()
-            session = await provider.session()
-            await client.send({"type": "client_session_end"})
-            ended = await client.until("server_session_ended")
-            assert ended["reason"] == "client_end"
-            await session.socket.wait_closed()
-            await client.send({"type": "client_session_end"})
-            assert (await client.next())["code"] == "session_ended", "nothing else came in between"
-
-
 async def test_a_browser_a_call_and_a_provider_are_bridged_both_ways() -> None:
-    """CARD-04: speech goes from the client to the provider, and its answer back, through one RealtimeAgent."""
+    """CARD-04: speech goes from the client to the provider, and its answer back, through one RealtimeAgent.
+
+    CEV-04, SEV-03: server_session_ended is the last event, and the provider's socket is closed.
+    """
     async with Emulator() as provider:
         model = OpenAIRealtimeModel(api_key="k", base_url=provider.base_url)
         async with serving(lambda: RealtimeAgent("Friday", "", model)) as place, place.client() as client:
@@ -141,6 +130,12 @@ async def test_a_browser_a_call_and_a_provider_are_bridged_both_ways() -> None:
             assert b"".join(map(pybase64.b64decode, deltas)) == spoken
             words = [event for event in client.events if event["type"] == "agent_input_transcription_done"]
             assert words[0]["transcript"] == "hello there"
+            await client.send({"type": "client_session_end"})
+            ended = await client.until("server_session_ended")
+            assert ended["reason"] == "client_end"
+            await session.socket.wait_closed()
+            await client.send({"type": "client_session_end"})
+            assert (await client.next())["code"] == "session_ended", "nothing else came in between"
 
 
 @pytest.mark.parametrize("who", ["client closes", "client vanishes", "server ends"])
@@ -202,14 +197,10 @@ async def test_binary_speech_goes_both_ways_with_the_native_subprotocol() -> Non
         assert np.abs(np.frombuffer(frame[16:], np.int16)).max() > 1_000
 
 
-async def test_an_unknown_dialect_is_told_and_closed() -> None:
-    async with serving() as place, place.client("/ws/u/s?dialect=morse") as client:
-        assert (await client.until("agent_error"))["code"] == "unknown_dialect"
-        assert await client.closed() == (1008, "unknown dialect")
-
-
-async def test_compression_is_declined() -> None:
-    from websockets.asyncio.client import connect
-
-    async with serving() as place, connect(place.url.replace("http", "ws") + "/ws/u/s") as connection:
-        assert connection.protocol.extensions == []
+async def test_an_unknown_dialect_is_told_and_closed_and_compression_is_declined() -> None:
+    async with serving() as place:
+        async with place.client("/ws/u/s?dialect=morse") as client:
+            assert (await client.until("agent_error"))["code"] == "unknown_dialect"
+            assert await client.closed() == (1008, "unknown dialect")
+        async with connect(place.url.replace("http", "ws") + "/ws/u/s") as connection:
+            assert connection.protocol.extensions == []

@@ -19,7 +19,6 @@ from realtime.server.models import Models
 from realtime.server.plan import Plan, _open_model, app_of
 from realtime.server.settings import ServerSettings
 from tests.server.harness import FakeSocket, create, serving, serving_app
-from tests.server.steps import calling
 
 ASK = {"type": "client_text_append", "text": "set a timer for ninety seconds"}
 SET = [
@@ -112,11 +111,13 @@ def test_a_model_that_does_not_exist_is_a_mistake_of_the_caller() -> None:
 
 @pytest.mark.virtual_time
 async def test_it_greets_where_its_model_answers_and_leaves_a_script_alone() -> None:
+    """A call tells what to try."""
     greets = Expect(ResponseCreate, where=lambda message: message.overrides.instructions.endswith(GREETING))
     profile = msgspec.structs.replace(PROFILE, provider="openai")
     model = ScriptedModel([greets, Speak("Hello, I'm Heart.", 0.1)], profile=profile)
     async with FakeSocket(lambda: HouseAgent(model), native=False) as client:
         client.say(create())
+        assert (await client.until("agent_ready"))["model"]["suggestions"] == [*SUGGESTIONS]
         await client.until("agent_response_done")
         model.assert_finished()
     assert HouseAgent(ScriptedModel([])).greeting == ""
@@ -135,12 +136,6 @@ async def test_the_house_greets_clients_of_our_own_vocabulary_alone(native: bool
     async with calling(make, native=native):
         assert told == [greets]
     assert make(greets).greeting == (GREETING if greets else "")
-
-
-@pytest.mark.virtual_time
-async def test_a_call_tells_what_to_try() -> None:
-    async with calling(lambda: HouseAgent(ScriptedModel([])), native=False) as client:
-        assert client.sent[-1]["model"]["suggestions"] == [*SUGGESTIONS]
 
 
 async def test_a_page_learns_what_to_try_with_an_agent_of_ones_own_in_its_first_call() -> None:

@@ -65,33 +65,6 @@ async def test_other_calls_are_served_while_a_burst_is_read() -> None:
     assert max(at_turn.count(turn) for turn in set(at_turn)) <= A_TURN
 
 
-async def test_a_burst_is_heard_to_its_end_although_the_client_is_gone_behind_it() -> None:
-    ticking()
-    application = Application(direct=True)
-    async with served(application) as place, place.client("/ws") as client:
-        protocol = await application.opened(direct=True)
-        protocol.on_message = lambda message: application.got.append(message) is None
-        client.connection.transport.write(b"".join(client_frame(TEXT, b"%d" % number) for number in range(BURST)))
-        client.connection.transport.close()
-        await settled(lambda: len(application.got) == BURST)
-    assert application.got == [str(number) for number in range(BURST)]
-
-
-async def test_a_burst_waits_in_the_socket_for_an_application_that_is_slow() -> None:
-    ticking()
-    application = Application()
-    async with served(application) as place, place.client("/ws") as client:
-        protocol = await application.opened()
-        application.reading.clear()
-        client.connection.transport.write(b"".join(client_frame(TEXT, b"%d" % number) for number in range(BURST)))
-        await settled(lambda: protocol.read_paused)
-        for _ in range(BURST):
-            await asyncio.sleep(0)
-        assert protocol.queue.qsize() <= MAX_UNREAD_MESSAGES + 1
-        application.reading.set()
-        assert [await client.connection.recv() for _ in range(BURST)] == [str(number) for number in range(BURST)]
-
-
 async def test_what_stands_behind_the_messages_that_wait_does_not_overtake_the_last_of_them() -> None:
     ticking()
     application = Application(direct=True)

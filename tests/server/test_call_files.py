@@ -51,10 +51,12 @@ def all_bytes_in(folder: Path) -> bytes:
     return b"".join(file.read_bytes() for file in folder.iterdir() if file.is_file())
 
 
-# -- transcripts -------------------------------------------------------------------------------------------------------
+# -- words -------------------------------------------------------------------------------------------------------------
 
 
-async def test_a_transcript_is_had_as_text_as_subtitles_and_as_data(tmp_path: Path) -> None:
+async def test_a_transcript_is_had_as_text_as_subtitles_and_as_data_and_a_report_as_a_sandboxed_page(
+    tmp_path: Path,
+) -> None:
     async with keeping(tmp_path) as place:
         call_id = await one_call(place)
         path = f"/api/calls/{call_id}/transcript?{OWNER}"
@@ -73,6 +75,12 @@ async def test_a_transcript_is_had_as_text_as_subtitles_and_as_data(tmp_path: Pa
             ("Friday", "speech", "I heard you."),
         ]
         assert (await place.get(f"{path}&form=pdf")).status == 422
+        answer = await place.get(f"/api/calls/{call_id}/report?{OWNER}")
+        assert (answer.status, answer.headers["content-type"]) == (200, "text/html; charset=utf-8")
+        assert answer.headers["content-security-policy"].startswith("sandbox allow-scripts")
+        assert b"I heard you." in answer.body
+        page = await place.get("/api/info")
+        assert page.headers["content-security-policy"].startswith("default-src 'self'")
 
 
 async def test_a_call_that_goes_on_has_the_transcript_so_far_and_no_sound_or_report_yet(tmp_path: Path) -> None:
@@ -101,20 +109,6 @@ async def test_a_call_of_somebody_else_is_like_none(tmp_path: Path) -> None:
 # -- sound -------------------------------------------------------------------------------------------------------------
 
 
-async def test_the_sound_is_one_file_of_all_who_spoke(tmp_path: Path) -> None:
-    async with keeping(tmp_path) as place:
-        call_id = await one_call(place)
-        record(tmp_path / "sound" / call_id, input_s=3.5, output_s=2.0)
-        assert (await place.get(f"/api/calls/{call_id}?{OWNER}")).json()["recorded"] is True
-        answer = await place.get(f"/api/calls/{call_id}/sound?{OWNER}")
-        assert (answer.status, answer.headers["content-type"]) == (200, "audio/wav")
-        assert (answer.headers["accept-ranges"], answer.headers["cache-control"]) == ("bytes", "no-store")
-        samples, rate_hz = soundfile.read(io.BytesIO(answer.body), dtype="int16")
-        assert (rate_hz, len(samples)) == (24_000, 3.5 * 24_000)
-        assert np.abs(samples[1_000:47_000].astype(int) - 3_000).max() < 10
-        assert np.abs(samples[49_000:83_000].astype(int) - 1_000).max() < 10
-
-
 async def test_any_part_of_the_sound_is_that_part_of_the_whole(tmp_path: Path) -> None:
     """A player that wants the rest gets a bounded part of it."""
     async with keeping(tmp_path) as place:
@@ -132,7 +126,10 @@ async def test_any_part_of_the_sound_is_that_part_of_the_whole(tmp_path: Path) -
         assert (rest.status, len(rest.body)) == (206, SOUND_BYTES_AT_ONCE)
 
 
-async def test_a_deleted_a_damaged_and_no_recording_are_told_in_words(tmp_path: Path) -> None:
+async def test_the_sound_is_one_file_of_all_who_spoke_and_where_there_is_none_it_is_told_in_words(
+    tmp_path: Path,
+) -> None:
+    """None was recorded, or it is damaged, or deleted."""
     async with keeping(tmp_path) as place:
         call_id = await one_call(place)
         folder = tmp_path / "sound" / call_id
@@ -143,26 +140,19 @@ async def test_a_deleted_a_damaged_and_no_recording_are_told_in_words(tmp_path: 
         (folder / "input.flac").write_bytes(b"no sound")
         assert (await place.get(path)).status == 404
         shutil.rmtree(folder)
-        record(folder, input_s=1, output_s=1)
-        assert (await place.get(path)).status == 200
+        record(folder, input_s=3.5, output_s=2.0)
+        assert (await place.get(f"/api/calls/{call_id}?{OWNER}")).json()["recorded"] is True
+        answer = await place.get(path)
+        assert (answer.status, answer.headers["content-type"]) == (200, "audio/wav")
+        assert (answer.headers["accept-ranges"], answer.headers["cache-control"]) == ("bytes", "no-store")
+        samples, rate_hz = soundfile.read(io.BytesIO(answer.body), dtype="int16")
+        assert (rate_hz, len(samples)) == (24_000, 3.5 * 24_000)
+        assert np.abs(samples[1_000:47_000].astype(int) - 3_000).max() < 10
+        assert np.abs(samples[49_000:83_000].astype(int) - 1_000).max() < 10
         assert await place.delete(f"/api/calls/{call_id}?{OWNER}") == 204
         assert (await place.get(path)).json()["code"] == "unknown_call"
         assert not folder.exists()
         assert b"I heard you." not in all_bytes_in(tmp_path), "nor are the words in the store's files"
-
-
-# -- the report --------------------------------------------------------------------------------------------------------
-
-
-async def test_a_report_opens_in_the_browser_and_is_sandboxed(tmp_path: Path) -> None:
-    async with keeping(tmp_path) as place:
-        call_id = await one_call(place)
-        answer = await place.get(f"/api/calls/{call_id}/report?{OWNER}")
-        assert (answer.status, answer.headers["content-type"]) == (200, "text/html; charset=utf-8")
-        assert answer.headers["content-security-policy"].startswith("sandbox allow-scripts")
-        assert b"I heard you." in answer.body
-        page = await place.get("/api/info")
-        assert page.headers["content-security-policy"].startswith("default-src 'self'")
 
 
 # -- lists -------------------------------------------------------------------------------------------------------------

@@ -19,15 +19,6 @@ async def resumed(place: Place, created: dict[str, str]) -> str:
         return str(answer.get("code", answer["type"]))
 
 
-async def test_a_socket_closed_with_1000_ends_its_call() -> None:
-    async with serving() as place:
-        async with place.client() as client:
-            created = await client.make_call()
-            await client.connection.close(1000)
-        await settled(lambda: place.calls.running == 0)
-        assert await resumed(place, created) == "invalid_resume_token"
-
-
 async def close_without_a_code(client: Client) -> None:
     """As a page does by `socket.close()`."""
     client.connection.protocol.send_close()
@@ -35,13 +26,20 @@ async def close_without_a_code(client: Client) -> None:
     await client.connection.wait_closed()
 
 
-async def test_a_socket_closed_without_a_code_leaves_its_call_to_be_resumed() -> None:
+@pytest.mark.parametrize("code", [1000, None])
+async def test_a_socket_closed_with_1000_ends_its_call_and_one_without_a_code_leaves_it_to_be_resumed(
+    code: int | None,
+) -> None:
     async with serving() as place:
         begun = begun_calls(place.calls)
         async with place.client() as client:
             created = await client.make_call()
-            await close_without_a_code(client)
-        assert await resumed(place, created) == "server_session_resumed"
+            if code is None:
+                await close_without_a_code(client)
+            else:
+                await client.connection.close(code)
+                await settled(lambda: place.calls.running == 0)
+        assert await resumed(place, created) == ("invalid_resume_token" if code else "server_session_resumed")
         assert len(begun) == 1
 
 

@@ -42,17 +42,13 @@ async def test_a_page_calls_with_the_token_that_its_backend_got_as_the_user_that
     assert users == ["ann", "ann"]
 
 
-async def test_a_token_without_a_user_opens_calls_of_any() -> None:
+async def test_a_token_without_a_user_opens_calls_of_any_and_no_token_opens_records_or_makes_another() -> None:
     async with serving(settings=GUARDED) as place:
         token = (await ask(place)).json()["token"]
         async with place.client(f"/ws/ben/s1?token={token}") as client:
             await client.make_call()
         assert (await place.get(f"/api/info?token={token}")).json()["protocols"] == ["realtime.v1"]
         assert (await place.get(f"/api/models?token={token}")).status == 200
-
-
-async def test_a_token_opens_no_records_and_makes_no_other() -> None:
-    async with serving(settings=GUARDED) as place:
         token = (await ask(place, {"user_id": "ann"})).json()["token"]
         for path in ("/api/calls?user=ann&", "/api/rooms?", "/api/check-models?"):
             assert (await place.get(f"{path}token={token}")).status in (401, 404)

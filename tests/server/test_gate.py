@@ -15,6 +15,7 @@ from realtime.server.tls import self_signed
 from realtime.server.token_guesses import FREE_TRIES, WrongTokens
 from tests.server.cases import cases
 from tests.server.harness import serving
+from tests.server.test_endpoints import PATHS
 
 
 def request(query: str = "", client: Any = ("10.0.0.1", 5), kind: str = "websocket", **headers: str) -> HTTPConnection:
@@ -58,7 +59,11 @@ def test_an_address_that_guesses_tokens_is_slowed_down_and_others_are_not() -> N
     for _ in range(9):
         assert "the token is wrong" in (gate.refusal(request("token=wrong")) or "")
     assert gate.refusal(request("token=right")) is None, "ten wrong tokens are free, and these were nine"
-    gate.refusal(request("token=wrong"))
+    told = gate.http_refusal(request("token=wrong"))
+    slowed = gate.http_refusal(request("token=right"))
+    assert told is not None
+    assert slowed is not None
+    assert (told.status_code, slowed.status_code, slowed.headers["retry-after"]) == (401, 429, "1")
     for wait_s in (1, 2, 4, 8, 16, 32, 60, 60):
         assert f"in {wait_s} s" in (gate.refusal(request("token=wrong")) or ""), "what comes meanwhile is not looked at"
         assert f"in {wait_s} s" in (gate.refusal(request("token=right")) or "")
@@ -78,26 +83,6 @@ def test_many_tokens_in_one_request_are_as_many_guesses() -> None:
     assert "too many wrong tokens" in (gate.refusal(request("token=right")) or "")
 
 
-def test_a_slowed_client_reads_the_wait_in_the_http_response() -> None:
-    gate = Clock().gate(token="right")
-    for _ in range(10):
-        refused = gate.http_refusal(request("token=wrong"))
-        assert refused is not None
-        assert refused.status_code == 401
-    refused = gate.http_refusal(request("token=right"))
-    assert refused is not None
-    assert (refused.status_code, refused.headers["retry-after"]) == (429, "1")
-
-
-def test_a_page_that_has_its_session_is_not_slowed_by_a_guesser_at_its_address() -> None:
-    gate = Clock().gate(token="right")
-    session = gate.page_session(request("token=right"))
-    for _ in range(20):
-        gate.refusal(request("token=wrong"))
-    assert gate.refusal(request(cookie=f"{COOKIE}={session}")) is None
-    assert gate.refusal(request("token=wrong", cookie=f"{COOKIE}={session}")) is None
-
-
 def test_a_client_without_a_token_guesses_nothing() -> None:
     gate = Clock().gate(token="right")
     for _ in range(50):
@@ -106,6 +91,7 @@ def test_a_client_without_a_token_guesses_nothing() -> None:
 
 
 def test_the_cookie_is_no_token_and_ends_a_day_after_its_last_use() -> None:
+    """A page that has its session is not slowed by a guesser at its address."""
     clock = Clock()
     gate = clock.gate(token="right")
     assert gate.page_session(request("token=wrong")) is None
@@ -114,6 +100,10 @@ def test_the_cookie_is_no_token_and_ends_a_day_after_its_last_use() -> None:
     assert "right" not in session
     with_cookie = request(cookie=f"{COOKIE}={session}")
     assert gate.page_session(with_cookie) is None, "it has one"
+    for _ in range(20):
+        gate.refusal(request("token=wrong"))
+    assert gate.refusal(with_cookie) is None
+    assert gate.refusal(request("token=wrong", cookie=f"{COOKIE}={session}")) is None
     for _ in range(3):
         clock.now += 80_000
         assert gate.refusal(with_cookie) is None
@@ -195,12 +185,14 @@ async def test_what_the_server_says_of_itself_needs_the_token_too() -> None:
 
 
 async def test_a_page_elsewhere_cannot_open_a_socket(caplog: pytest.LogCaptureFixture) -> None:
+    """Of ours and of other services' protocols."""
     async with serving() as place:
-        async with place.client(origin="http://evil.example") as client:
-            code, reason = await client.closed()
-            assert (code, client.events) == (1008, [])
-            assert "'http://evil.example'" in reason
-            assert "--allow-origin" in reason
+        for path in ("/ws/user1/session1", *PATHS):
+            async with place.client(path, origin="http://evil.example", subprotocols=()) as client:
+                code, reason = await client.closed()
+                assert (code, client.events) == (1008, []), path
+                assert "'http://evil.example'" in reason, path
+                assert "--allow-origin" in reason, path
         assert "http://evil.example" in caplog.text
         async with place.client(origin=place.url) as client:
             await client.make_call()

@@ -76,14 +76,15 @@ def only_call(place: Place) -> Session:
 
 
 async def test_a_client_that_returns_by_its_handle_goes_on_with_the_same_call(tls: TlsFiles) -> None:
-    """Also after it has closed its socket itself, as the SDK does and the service advises."""
+    """Also after it has closed its socket itself, as the SDK does and the service advises. The settings of the new
+    setup hold, but for the model."""
     model = answering("I heard you.", "I heard you.")
     async with serving(model, tls) as place:
         async with sdk(place, tls, RESUMABLE) as ear:
             await asks(ear, "My name is Ann.")
             call_id, handle = only_call(place).call_id, handle_of(ear)
         await settled(lambda: only_call(place).is_deserted)
-        async with sdk(place, tls, coming_back(handle)) as again:
+        async with sdk(place, tls, coming_back(handle) | {"system_instruction": "Be brief."}) as again:
             assert await asks(again, "Who am I?") == "I heard you."
             session = only_call(place)
             assert session.call_id == call_id
@@ -95,23 +96,22 @@ async def test_a_client_that_returns_by_its_handle_goes_on_with_the_same_call(tl
             ]
             assert len([one for one in session.log.read(0) if isinstance(one, s.AgentReadyEvent)]) == 1
             assert handle_of(again) not in (None, handle)
-    assert len(model.connections) == 1
+    (connection,) = model.connections
+    assert connection.settings.instructions == "Be brief."
 
 
-async def test_handles_come_after_the_setup_and_after_each_turn(tls: TlsFiles) -> None:
-    async with serving(echoing(), tls) as place, sdk(place, tls, RESUMABLE) as ear:
-        await asks(ear, "One.")
-        await ear.until("sessionResumptionUpdate")
-        assert ear.kinds[0] == ear.kinds[-1] == "sessionResumptionUpdate"
-        assert ear.kinds[-2].startswith("turnComplete")
-
-
-async def test_a_client_that_asks_for_no_handles_gets_none_and_its_call_ends_with_its_socket(tls: TlsFiles) -> None:
+async def test_handles_come_after_the_setup_and_after_each_turn_to_a_client_that_asks_for_them(tls: TlsFiles) -> None:
+    """The call of another one ends with its socket."""
     async with serving(echoing(), tls) as place:
         async with sdk(place, tls) as ear:
             await asks(ear, "One.")
             assert handle_of(ear) is None
         await settled(lambda: place.calls.running == 0)
+        async with sdk(place, tls, RESUMABLE) as ear:
+            await asks(ear, "One.")
+            await ear.until("sessionResumptionUpdate")
+            assert ear.kinds[0] == ear.kinds[-1] == "sessionResumptionUpdate"
+            assert ear.kinds[-2].startswith("turnComplete")
 
 
 async def test_after_its_grace_time_the_call_goes_on_from_the_store(tls: TlsFiles) -> None:
@@ -133,17 +133,6 @@ async def test_after_its_grace_time_the_call_goes_on_from_the_store(tls: TlsFile
             ]
     given = model.connections[-1].history
     assert [item.text for item in given][:2] == ["My name is Ann.", "I heard you."]
-
-
-async def test_the_settings_of_the_new_setup_hold_but_for_the_model(tls: TlsFiles) -> None:
-    model = answering("Yes.", "No.")
-    async with serving(model, tls) as place:
-        async with sdk(place, tls, RESUMABLE) as ear:
-            await asks(ear, "One.")
-            handle = handle_of(ear)
-        async with sdk(place, tls, coming_back(handle) | {"system_instruction": "Be brief."}) as again:
-            await asks(again, "Two.")
-    assert model.connections[0].settings.instructions == "Be brief."
 
 
 async def test_what_was_being_said_is_cut_where_the_client_left_and_not_said_again(tls: TlsFiles) -> None:

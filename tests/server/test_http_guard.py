@@ -120,8 +120,8 @@ async def test_headers_without_an_end_behind_a_request_whose_answer_takes_long_a
         answering.set()
 
 
-async def test_an_answer_that_takes_longer_than_a_handshake_may_is_not_broken_off() -> None:
-    async with serving(settings=ServerSettings(handshake_s=0.05, drain_s=0)) as place:
+async def test_an_answer_and_a_call_may_take_longer_than_a_handshake() -> None:
+    async with in_call(settings=ServerSettings(handshake_s=0.05, drain_s=0)) as (place, client):
 
         @place.app.get("/slow")
         async def slow() -> str:
@@ -129,14 +129,9 @@ async def test_an_answer_that_takes_longer_than_a_handshake_may_is_not_broken_of
             return "done"
 
         place.app.router.routes.insert(0, place.app.router.routes.pop())
-        async with wire(place) as client:
-            client.send("GET /slow HTTP/1.1\r\nhost: localhost\r\n\r\n")
-            assert await client.status() == 200
-
-
-async def test_a_call_outlives_the_time_of_its_handshake() -> None:
-    async with in_call(settings=ServerSettings(handshake_s=0.05, drain_s=0)) as (_, client):
-        await passed(0.1)
+        async with wire(place) as other:
+            other.send("GET /slow HTTP/1.1\r\nhost: localhost\r\n\r\n")
+            assert await other.status() == 200
         await client.send({"type": "client_text_append", "text": "hello"})
         await client.until("agent_response_done")
 

@@ -75,25 +75,16 @@ async def killed(toolkit: Toolkit | None = None) -> AsyncIterator[tuple[Shop, Js
 
 
 @pytest.mark.virtual_time
-async def test_one_that_ran_is_told_as_interrupted_in_the_next_silence() -> None:
+async def test_one_that_ran_is_told_as_interrupted_in_the_next_silence_and_not_again_after_a_second_kill() -> None:
     async with killed() as (shop, created, left):
         shop.use(1, NAME, QUERY)
         await asyncio.sleep(1)
         await shop.speak("I am looking it up.")
-    later = Shop(left)
-    async with back(later, created):
-        assert tuple(who for who, _ in later.history if who in ("tool_result", "system")) == ("tool_result", "system")
-        assert later.hints == [LOST]
-        assert len(later.model.link.got(base.ResponseCreate)) == 1
-
-
-@pytest.mark.virtual_time
-async def test_it_is_told_once_also_after_a_second_kill() -> None:
-    async with killed() as (shop, created, left):
-        shop.use(1, NAME, QUERY)
     second = Shop(left)
     async with back(second, created) as client:
+        assert tuple(who for who, _ in second.history if who in ("tool_result", "system")) == ("tool_result", "system")
         assert second.hints == [LOST]
+        assert len(second.model.link.got(base.ResponseCreate)) == 1
         (token,) = [event["token"] for event in client.sent if event["type"] == "server_session_resumed"]
         created = created | {"resume_token": token}
         again = await second.kept(created["call_id"])

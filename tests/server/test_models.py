@@ -116,6 +116,7 @@ def by_name(models: Models) -> dict[str, Json]:
 
 
 def test_every_provider_is_offered_and_what_it_lacks_is_named() -> None:
+    """And what the routes name, once."""
     offered = by_name(Models(environment={"OPENAI_API_KEY": "sk-4711", "GOOGLE_GEMINI_BASE_URL": "http://u:4712@x"}))
     assert [*offered] == [*dict.fromkeys(("openai", "local", *SERVICES))]
     openai, local, gemini = offered["openai"], offered["local"], offered["gemini"]
@@ -129,12 +130,8 @@ def test_every_provider_is_offered_and_what_it_lacks_is_named() -> None:
     assert offered["dashscope"]["heard_by"] == "Alibaba Cloud"
     assert "4711" not in json.dumps(offered)
     assert "4712" not in json.dumps(offered)
-
-
-def test_what_the_routes_name_is_offered_once() -> None:
-    routes = {"a": "openai:gpt-realtime-2.1", "b": "openai:gpt-realtime-mini", "c": "scripted"}
-    offered = by_name(Models(routes, environment=KEYS))
     routed = ["openai:gpt-realtime-2.1", "openai:gpt-realtime-mini", "scripted"]
+    offered = by_name(Models(dict(zip("abc", routed, strict=True)), environment=KEYS))
     assert [*offered] == ["local", *routed, *(name for name in SERVICES if name != "openai")]
 
 
@@ -166,16 +163,13 @@ def test_half_a_chat_endpoint_is_a_mistake_at_the_start(monkeypatch: pytest.Monk
         Models(default="scripted", environment={})
 
 
-def test_pages_of_agentscope_always_have_a_provider_to_choose() -> None:
+def test_pages_of_agentscope_always_have_a_provider_to_choose(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One of the three names that they know."""
     assert page_providers({"OPENAI_API_KEY": "k"}, stand_in="local") == {"openai": "openai"}
     assert page_providers({}, stand_in="scripted") == {"dashscope": "scripted"}
     assert page_providers({}) == {"dashscope": "dashscope"}
-
-
-def test_a_page_of_three_names_is_offered_no_fourth_provider(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(
-        SERVICES, "no-such", replace(SERVICES["openai"], name="no-such", key_variables=("NO_SUCH_KEY",))
-    )
+    fourth = replace(SERVICES["openai"], name="no-such", key_variables=("NO_SUCH_KEY",))
+    monkeypatch.setitem(SERVICES, "no-such", fourth)
     assert page_providers({"NO_SUCH_KEY": "k"}, stand_in="no-such") == {"dashscope": "no-such"}
 
 

@@ -62,14 +62,14 @@ async def test_a_secret_opens_sessions_with_the_settings_that_it_was_made_for() 
                 assert updated == session | {"tracing": "auto"}
 
 
-async def test_a_page_shows_its_secret_as_a_subprotocol() -> None:
+async def test_a_page_shows_the_token_or_its_secret_as_a_subprotocol() -> None:
     async with serving(settings=GUARDED) as place, asking(place) as client:
-        value = (await client.realtime.client_secrets.create()).value
-        offered: Any = ["realtime", f"openai-insecure-api-key.{value}"]
         address = place.url.replace("http", "ws", 1) + "/v1/realtime?model=gpt-realtime"
-        async with connect(address, subprotocols=offered, compression=None) as socket:
-            assert socket.subprotocol == "realtime"
-            assert json.loads(await socket.recv())["type"] == "session.created"
+        for key in ("right", (await client.realtime.client_secrets.create()).value):
+            offered: Any = ["realtime", f"openai-insecure-api-key.{key}"]
+            async with connect(address, subprotocols=offered, compression=None) as socket:
+                assert socket.subprotocol == "realtime"
+                assert json.loads(await socket.recv())["type"] == "session.created"
 
 
 async def test_a_secret_that_is_not_valid_opens_nothing() -> None:

@@ -184,19 +184,15 @@ async def test_a_telephony_client_talks_and_hears_g711(kind: str) -> None:
 # -- what was recorded, and the embedded model -------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", ["text_in_audio_out_turn", "tool_call_round", "message_history_seeding"])
-async def test_every_frame_that_was_recorded_as_sent_is_accepted(recordings_dir: Path, name: str) -> None:
-    frames = recorded(recordings_dir, f"openai-{name}")
-    await _accepts([one["data"] for one in frames if one["direction"] == "sent"])
-
-
-async def test_every_frame_of_our_own_client_session_is_accepted(fixtures_dir: Path) -> None:
-    await _accepts(lines_of(fixtures_dir / "dialects" / "openai" / "sent.jsonl"))
-
-
-async def _accepts(sent: list[Json]) -> None:
+@pytest.mark.parametrize("name", ["text_in_audio_out_turn", "tool_call_round", "message_history_seeding", "our own"])
+async def test_every_frame_that_was_recorded_as_sent_is_accepted(request: pytest.FixtureRequest, name: str) -> None:
     """Send the frames, each response request once the response before is over; none may be answered by an error. The
     model makes the calls that the frames answer."""
+    if name == "our own":
+        sent = lines_of(request.getfixturevalue("fixtures_dir") / "dialects" / "openai" / "sent.jsonl")
+    else:
+        frames = recorded(request.getfixturevalue("recordings_dir"), f"openai-{name}")
+        sent = [one["data"] for one in frames if one["direction"] == "sent"]
     tools = [tool["name"] for frame in sent for tool in frame.get("session", {}).get("tools", ())]
     ours = {frame["item"]["call_id"] for frame in sent if frame.get("item", {}).get("type") == "function_call"}
     answered = [frame["item"]["call_id"] for frame in sent if frame.get("item", {}).get("type") == FUNCTION_OUTPUT]

@@ -133,8 +133,11 @@ def spoken_bytes(ear: Ear, kind: str) -> int:
 
 @every_client
 async def test_a_text_turn_is_answered_in_the_order_of_the_protocol(client: str) -> None:
+    """A second one right after it cuts nothing: asking for a response interrupts nothing in these protocols, however
+    fast the client is. One response may have instructions of its own."""
     family = CLIENTS[client]
-    async with talking(client, asked(), Speak("Good morning to you.", 1.2)) as (ear, _):
+    script = (asked(), Speak("Good morning to you.", 1.2), asked(), Speak("La.", 0.4))
+    async with talking(client, *script) as (ear, model):
         assert ear.types == ["session.created"]
         assert ear.frames[0]["session"]["id"].startswith("sess_")
         assert ear.frames[0]["session"]["model"] == ear.model
@@ -150,6 +153,11 @@ async def test_a_text_turn_is_answered_in_the_order_of_the_protocol(client: str)
         assert done["status"] == "completed"
         assert done["output"][0]["content"] == [{"type": family.part[0], "transcript": "Good morning to you."}]
         assert done["usage"]["total_tokens"] == done["usage"]["input_tokens"] + done["usage"]["output_tokens"]
+        await ear.say("Another one.")
+        await ear.do("respond", instructions="Sing.")
+        await ear.until("response.done")
+        assert {type(message) for message in model.connections[0].received} == {base.ItemCreate, base.ResponseCreate}
+        assert received(model, base.ResponseCreate)[1].overrides.instructions == "Sing."
 
 
 @every_client
@@ -211,27 +219,6 @@ async def test_push_to_talk_answers_only_when_it_is_asked_to(client: str) -> Non
         assert seen == ([b"\xff\xd8\xff\xd9"] if family is DASHSCOPE else [])
         assert (await ear.answered())["status"] == "completed"
         assert "error" not in ear.types
-
-
-@every_client
-async def test_a_second_turn_right_after_a_spoken_one_cuts_nothing(client: str) -> None:
-    """Asking for a response interrupts nothing in these protocols, however fast the client is."""
-    script = (asked(), Speak("First answer.", 3.0), asked(), Speak("Second answer.", 0.4))
-    async with talking(client, *script) as (ear, model):
-        for words in ("One", "Two"):
-            await ear.say(words)
-            await ear.answered()
-        kinds = {type(message) for message in model.connections[0].received}
-        assert kinds == {base.ItemCreate, base.ResponseCreate}
-
-
-@one_of_each
-async def test_one_response_may_have_instructions_of_its_own(client: str) -> None:
-    async with talking(client, asked(), Speak("La.", 0.2)) as (ear, model):
-        await ear.do("respond", instructions="Sing.")
-        await ear.until("response.done")
-        (request,) = received(model, base.ResponseCreate)
-        assert request.overrides.instructions == "Sing."
 
 
 # -- interruptions -----------------------------------------------------------------------------------------------------

@@ -4,7 +4,6 @@ import asyncio
 import json
 from collections import Counter
 from itertools import combinations
-from pathlib import Path
 
 import pytest
 
@@ -21,18 +20,17 @@ FREE = {"response.output_audio.delta", "response.output_audio_transcript.delta"}
 WAITED_FOR = ("response.done", "response.function_call_arguments.done")
 
 
-@pytest.mark.parametrize("name", ["text_in_audio_out_turn", "tool_call_round", "message_history_seeding"])
-async def test_a_recorded_session_comes_through_in_its_order(recordings_dir: Path, name: str) -> None:
-    await _check(recorded(recordings_dir, f"openai-{name}"))
+RECORDED = ["text_in_audio_out_turn", "tool_call_round", "message_history_seeding"]
+OUR_OWN = ["text_turn", "tool_calls", "spoken_turn"]
 
 
-@pytest.mark.parametrize("name", ["text_turn", "tool_calls", "spoken_turn"])
-async def test_a_session_of_our_own_comes_through_in_its_order(fixtures_dir: Path, name: str) -> None:
-    await _check(lines_of(fixtures_dir / "models" / "openai" / f"{name}.jsonl"))
-
-
-async def _check(frames: list[Json]) -> None:
+@pytest.mark.parametrize("name", [*RECORDED, *OUR_OWN])
+async def test_a_recorded_session_comes_through_in_its_order(request: pytest.FixtureRequest, name: str) -> None:
     """Replay what the service sent, send what its client sent, and compare."""
+    if name in RECORDED:
+        frames = recorded(request.getfixturevalue("recordings_dir"), f"openai-{name}")
+    else:
+        frames = lines_of(request.getfixturevalue("fixtures_dir") / "models" / "openai" / f"{name}.jsonl")
     steps = [step for step in frames if step["data"]["type"] not in SETTINGS]
     said = [step["data"] for step in steps if step["direction"] == "received"]
     ready = asyncio.Event()

@@ -10,7 +10,7 @@ from realtime.server.runner import uvicorn_config
 from realtime.server.settings import ServerSettings
 from tests.server import harness
 from tests.server.harness import FakeSocket, Json, Place, audio_append, create, serving, settled
-from tests.server.steps import TEXT, in_call, passed
+from tests.server.steps import TEXT, passed
 
 
 class Full(Load):
@@ -65,22 +65,17 @@ async def test_a_call_is_refused_in_the_clients_protocol_with_the_time_to_return
         assert told != FULL or str(error["retry_after_ms"]) in reason
 
 
-async def test_readiness_says_overloaded_and_a_live_call_goes_on() -> None:
-    async with in_call(settings=ServerSettings(drain_s=0)) as (place, client):
-        assert (await place.get("/readyz")).json()["status"] == "ok"
-        place.calls.admission.load = Full()
-        answer = await place.get("/readyz")
-        assert (answer.status, answer.json()) == (503, {"status": "overloaded", "calls": 1})
-        await client.send(TEXT)
-        await client.until("agent_response_done")
-
-
-async def test_a_client_whose_socket_was_lost_comes_back_to_its_call() -> None:
+async def test_readiness_says_overloaded_and_a_live_call_goes_on_also_after_its_socket_was_lost() -> None:
     async with serving(settings=ServerSettings(drain_s=0)) as place:
         async with place.client() as client:
             created = await client.make_call()
+            assert (await place.get("/readyz")).json()["status"] == "ok"
+            place.calls.admission.load = Full()
+            answer = await place.get("/readyz")
+            assert (answer.status, answer.json()) == (503, {"status": "overloaded", "calls": 1})
+            await client.send(TEXT)
+            await client.until("agent_response_done")
             client.connection.transport.abort()
-        place.calls.admission.load = Full()
         token = created["resume_token"]
         async with place.client() as again:
             await again.send({"type": "client_session_resume", "token": token, "last_seq": created["seq"]})

@@ -26,11 +26,6 @@ EXAMPLES = ROOT / "examples"
 HOSTILE = ROOT / "tests" / "tool" / "mcp" / "hostile.py"
 
 
-def test_an_url_is_named_by_its_host_without_secrets() -> None:
-    (address,) = addresses_of(["https://user:pass@mcp.example.org/mcp?key=secret"])
-    assert (address.name, address.url) == ("mcp.example.org", "https://user:pass@mcp.example.org/mcp?key=secret")
-
-
 PYTHON = Path(sys.executable).stem
 COMMANDS = [
     # the words behind the program, the name, and the words of the command
@@ -61,10 +56,13 @@ def test_variables_before_a_command_are_for_it_alone() -> None:
     assert address.command == (sys.executable, "weather.py")
 
 
-def test_each_address_has_a_name_of_its_own() -> None:
+def test_each_address_has_a_name_of_its_own_and_a_url_that_of_its_host_without_secrets() -> None:
     command = f"{sys.executable} weather.py"
-    addresses = addresses_of([command, command, "http://127.0.0.1:1/mcp", "http://127.0.0.1:1/x"])
-    assert [address.name for address in addresses] == ["weather", "weather-2", "127.0.0.1:1", "127.0.0.1:1-2"]
+    secret = "https://user:pass@mcp.example.org/mcp?key=secret"
+    addresses = addresses_of([command, command, "http://127.0.0.1:1/mcp", "http://127.0.0.1:1/x", secret])
+    names = ["weather", "weather-2", "127.0.0.1:1", "127.0.0.1:1-2", "mcp.example.org"]
+    assert [address.name for address in addresses] == names
+    assert addresses[-1].url == secret
 
 
 MISTAKES = {

@@ -79,12 +79,16 @@ async def test_the_oldest_ended_calls_are_deleted_until_the_rest_has_room(tmp_pa
         assert sorted(one.name for one in recordings.iterdir()) == left(store)
 
 
-async def test_a_call_that_goes_on_is_never_deleted_by_itself(tmp_path: Path) -> None:
+@pytest.mark.parametrize("goes_on", [True, False])
+async def test_a_call_that_goes_on_and_one_of_which_nobody_asks_it_are_not_deleted_by_themselves(
+    tmp_path: Path, goes_on: bool
+) -> None:
     store = open_store(f"sqlite:{tmp_path / 'calls'}")
-    store.write([Change("goes_on", call("goes_on", began=0.01, ended=None))])
-    async with place(store, Rules(keep_s=0, keep_bytes=0)) as (retention, _):
+    info = call("one", began=0.01, ended=None) if goes_on else call("one", began=9_000, ended=9_000)
+    store.write([Change("one", info)])
+    async with place(store, Rules(keep_s=0, keep_bytes=0) if goes_on else Rules()) as (retention, _):
         assert await retention.sweep(NOW) == 0
-        assert left(store) == ["goes_on"]
+        assert left(store) == ["one"]
 
 
 async def test_a_damaged_call_is_as_old_as_its_files(tmp_path: Path) -> None:
@@ -124,14 +128,6 @@ async def test_a_call_that_is_resumed_while_old_calls_are_deleted_goes_on() -> N
         store.resume = lambda: calls.sessions.update(old=human.call)
         assert await retention.sweep(NOW) == 0
         assert not human.call.ended.is_set()
-        assert left(store) == ["old"]
-
-
-async def test_nothing_is_deleted_by_itself_unless_somebody_asks_for_it() -> None:
-    store = MemoryStore()
-    store.write([Change("old", call("old", began=9_000, ended=9_000))])
-    async with place(store, Rules()) as (retention, _):
-        assert await retention.sweep(NOW) == 0
         assert left(store) == ["old"]
 
 

@@ -10,6 +10,7 @@ from urllib.parse import urlsplit
 import pytest
 from fastapi import FastAPI, WebSocket
 from starlette.websockets import WebSocketDisconnect
+from websockets.asyncio.client import ClientConnection
 
 from realtime.server.calls import Calls
 from realtime.server.settings import LONGEST_MESSAGE_BYTES, ServerSettings
@@ -158,25 +159,33 @@ async def test_text_that_is_not_utf8_closes_the_socket(direct: bool) -> None:
     assert application.got == ["fine"]
 
 
-async def test_an_application_that_does_not_read_stops_the_socket_and_gets_everything_later() -> None:
+@pytest.mark.parametrize("at_once", [True, False], ids=["a burst", "one after the other"])
+async def test_an_application_that_does_not_read_stops_the_socket_and_gets_everything_later(at_once: bool) -> None:
+    if at_once:
+        ticking()
     application = Application()
-    sent = [f"{number}" + "x" * 2_000 for number in range(3_000)]
+    sent = [str(number) + ("" if at_once else "x" * 2_000) for number in range(400 if at_once else 3_000)]
+
+    async def send(client: ClientConnection) -> None:
+        if at_once:
+            client.transport.write(b"".join(client_frame(TEXT, message.encode()) for message in sent))
+            return
+        for message in sent:
+            await client.send(message)
+
     async with served(application) as place, place.client("/ws") as client:
         protocol = await application.opened()
         application.reading.clear()
-        sending = asyncio.create_task(_send_all(client.connection.send, sent))
+        sending = asyncio.create_task(send(client.connection))
         await settled(lambda: protocol.read_paused)
-        assert protocol.queue.qsize() >= MAX_UNREAD_MESSAGES
+        for _ in sent if at_once else ():
+            await asyncio.sleep(0)
+        n_waiting = protocol.queue.qsize()
+        assert n_waiting <= MAX_UNREAD_MESSAGES + 1 if at_once else n_waiting >= MAX_UNREAD_MESSAGES
         application.reading.set()
         answers = [await client.connection.recv() for _ in sent]
         await sending
     assert answers == sent
-
-
-async def _send_all(send: object, messages: list[str]) -> None:
-    assert callable(send)
-    for message in messages:
-        await send(message)
 
 
 async def test_nothing_is_written_on_a_closed_socket() -> None:
@@ -250,18 +259,21 @@ async def test_a_client_that_is_gone_without_reading_frees_its_socket_though_mor
         await settled(lambda: not place.server.server_state.tasks)
 
 
-async def test_how_a_client_closed_is_known_though_it_waited_for_nothing_behind_a_burst() -> None:
+@pytest.mark.parametrize("close", [client_frame(CLOSE, struct.pack("!H", 1000)), b""], ids=["closed", "gone"])
+async def test_a_burst_is_heard_to_its_end_and_how_its_client_closed_is_known_though_it_waited_for_nothing(
+    close: bytes,
+) -> None:
     ticking()
     application = Application(direct=True)
     async with served(application) as place:
         async with wire(place) as client:
             protocol = await application.opened(direct=True)
             protocol.on_message = lambda message: application.got.append(message) is None
-            burst = b"".join(client_frame(TEXT, b"%d" % number) for number in range(100))
-            await asyncio.get_running_loop().sock_sendall(client, burst + client_frame(CLOSE, struct.pack("!H", 1000)))
+            burst = b"".join(client_frame(TEXT, b"%d" % number) for number in range(400))
+            await asyncio.get_running_loop().sock_sendall(client, burst + close)
         await settled(lambda: application.closed_with is not None)
-    assert len(application.got) == 100
-    assert application.closed_with == 1000
+    assert application.got == [str(number) for number in range(400)]
+    assert (application.closed_with == 1000) is bool(close)
 
 
 async def test_a_fault_behind_a_burst_closes_its_socket_and_leaves_nothing_of_it() -> None:

@@ -3,8 +3,6 @@
 import json
 import re
 import shutil
-import urllib.error
-import urllib.request
 from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
@@ -14,21 +12,9 @@ import pytest
 import soundfile
 from playwright.sync_api import Page, expect
 
-from tests.web.callers import (
-    INFO,
-    LINES,
-    SPOKEN,
-    Caller,
-    custom,
-    list_calls,
-    page_of,
-    reply,
-    stream,
-    tell,
-    text,
-)
+from tests.web.callers import INFO, LINES, SPOKEN, Caller, custom, list_calls, page_of, reply, stream, tell, text
 from tests.web.conftest import OpenPage, Serve, Serving
-from tests.web.pages import HANG_S, fits
+from tests.web.pages import fits
 
 pytestmark = pytest.mark.night
 
@@ -146,19 +132,7 @@ def test_a_call_is_deleted_with_its_sound_after_one_question(page: Page, house: 
 # -- what goes wrong ---------------------------------------------------------------------------------------------------
 
 
-def test_an_empty_call_has_nothing_to_download_and_can_be_deleted(
-    page: Page, house: House, calls: Callable[..., Caller]
-) -> None:
-    caller = calls(house.serving.address)
-    caller.end()
-    page.goto(caller.page)
-    expect(page.locator("#empty")).to_have_text("Nothing was said in this call.")
-    expect(page.get_by_role("link", name="Text", exact=True)).to_be_hidden()
-    expect(page.get_by_text("Save as test")).to_be_hidden()
-    expect(page.get_by_role("button", name="Delete this call")).to_be_visible()
-
-
-def test_a_call_that_goes_on_has_its_words_and_no_files_yet(
+def test_a_call_that_goes_on_has_its_words_and_no_files_yet_and_an_empty_one_nothing_to_download(
     page: Page, house: House, calls: Callable[..., Caller]
 ) -> None:
     caller = calls(house.serving.address)
@@ -171,6 +145,13 @@ def test_a_call_that_goes_on_has_its_words_and_no_files_yet(
     expect(page.get_by_role("log")).to_have_attribute("aria-live", "polite")
     caller.end()
     expect(page.locator("#files")).to_be_visible()
+    empty = calls(house.serving.address)
+    empty.end()
+    page.goto(empty.page)
+    expect(page.locator("#empty")).to_have_text("Nothing was said in this call.")
+    expect(page.get_by_role("link", name="Text", exact=True)).to_be_hidden()
+    expect(page.get_by_text("Save as test")).to_be_hidden()
+    expect(page.get_by_role("button", name="Delete this call")).to_be_visible()
 
 
 def test_errors_of_a_call_are_listed_with_their_sentences(page: Page, static_page: str) -> None:
@@ -226,11 +207,3 @@ def test_it_speaks_the_reader_s_language_and_still_fits(
     page.goto(page_of(static_page, None))
     expect(page.locator(".call")).to_have_count(9)
     assert fits(page)
-
-
-def test_what_belongs_to_somebody_else_is_not_even_known_to_be_there(house: House) -> None:
-    for what in ("", "/transcript", "/sound", "/report"):
-        with pytest.raises(urllib.error.HTTPError, match="404"):
-            urllib.request.urlopen(
-                f"{house.serving.address}/api/calls/{house.call.call_id}{what}?user=bob", timeout=HANG_S
-            )

@@ -69,10 +69,14 @@ def test_the_card_says_when_a_yes_counts_and_closes_once_it_is_answered(scripted
     expect(page.locator(".bubble.tool")).to_be_focused()
 
 
-def test_a_question_for_the_voice_alone_can_only_be_refused_by_hand(scripted: ScriptedServer) -> None:
-    page = scripted.show(asked_by_voice)
+def test_a_question_that_cannot_be_spoken_is_answered_on_its_card_and_one_for_the_voice_only_refused_there(
+    scripted: ScriptedServer,
+) -> None:
+    card = card_of(scripted.show(asked_by_voice))
+    question(scripted, "asking", by="card", why="the model does not begin to ask")
+    expect(card).to_contain_text("It cannot be asked aloud here. Please choose, or type “yes” or “no”.")
+    expect(card.get_by_role("button", name="Yes")).to_be_visible()
     question(scripted, "waiting", by="voice")
-    card = card_of(page)
     expect(card).to_contain_text("It is about to be asked aloud.")
     expect(card.get_by_role("button")).to_have_text(["No"])
     question(scripted, "heard", by="voice")
@@ -81,14 +85,6 @@ def test_a_question_for_the_voice_alone_can_only_be_refused_by_hand(scripted: Sc
     expect(card.get_by_role("radio")).to_have_count(0)
     card.get_by_role("button", name="No").click()
     assert answer(scripted)["confirmed"] is False
-
-
-def test_a_question_that_cannot_be_spoken_is_answered_on_its_card(scripted: ScriptedServer) -> None:
-    page = scripted.show(asked_by_voice)
-    question(scripted, "asking", by="card", why="the model does not begin to ask")
-    card = card_of(page)
-    expect(card).to_contain_text("It cannot be asked aloud here. Please choose, or type “yes” or “no”.")
-    expect(card.get_by_role("button", name="Yes")).to_be_visible()
 
 
 def test_an_accepted_rule_is_sent_as_it_was_suggested(scripted: ScriptedServer) -> None:

@@ -163,21 +163,14 @@ def test_model_text_is_text_and_never_markup(scripted: ScriptedServer) -> None:
     assert page.locator("img, b").count() == 0
 
 
-def test_a_chosen_voice_is_asked_for(scripted: ScriptedServer) -> None:
+def test_all_is_reached_by_keyboard_and_has_a_name_and_a_chosen_voice_is_asked_for(scripted: ScriptedServer) -> None:
     page = scripted.page
     page.goto(scripted.address)
     page.get_by_label("Voice").select_option("low")
-    start_talking(page)
-    until(page, HEARING)
-    assert scripted.events[0]["config"]["voice"] == "low"
-
-
-def test_all_is_reached_by_keyboard_and_has_a_name(scripted: ScriptedServer) -> None:
-    page = scripted.page
-    page.goto(scripted.address)
     page.get_by_role("button", name="Start talking").focus()
     page.keyboard.press("Enter")
     until(page, HEARING)
+    assert scripted.events[0]["config"]["voice"] == "low"
     expect(page.get_by_role("button", name="Mute microphone", exact=True)).to_be_visible()
     names = set()
     for _ in range(14):

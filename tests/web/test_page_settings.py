@@ -149,6 +149,7 @@ def show_picture(page: Page, content: bytes) -> None:
 
 
 def test_a_picture_is_shown_to_a_model_that_takes_pictures_and_to_no_other(scripted: ScriptedServer) -> None:
+    """A camera that is refused is told."""
     page = scripted.begin()
     expect(page.get_by_role("button", name="Show a picture")).to_be_hidden()
     scripted.send("agent_ready", agent_name="Heart", model=SEEING)
@@ -161,6 +162,8 @@ def test_a_picture_is_shown_to_a_model_that_takes_pictures_and_to_no_other(scrip
     assert len(jpeg) < 100_000
     show_picture(page, b"no picture")
     expect(page.get_by_role("alert")).to_contain_text("This picture could not be read.")
+    page.get_by_role("button", name="Camera").click()
+    expect(page.get_by_role("alert")).to_contain_text("The camera could not be opened.")
 
 
 def test_the_camera_shows_a_picture_a_second_until_it_is_switched_off(scripted_for: Scripted) -> None:
@@ -174,38 +177,6 @@ def test_the_camera_shows_a_picture_a_second_until_it_is_switched_off(scripted_f
     expect(page.get_by_label("What your camera shows the agent")).to_be_hidden()
     end_call(page)
     expect(page.get_by_role("button", name="Camera")).to_be_hidden()
-
-
-def test_a_camera_that_is_refused_is_told(scripted: ScriptedServer) -> None:
-    page = scripted.begin()
-    scripted.send("agent_ready", agent_name="Heart", model=SEEING)
-    page.get_by_role("button", name="Camera").click()
-    expect(page.get_by_role("alert")).to_contain_text("The camera could not be opened.")
-
-
-@pytest.mark.parametrize("answer", ["I agree", "Do not record", None])
-def test_a_link_asks_for_a_recording_once_and_only_the_user_allows_it(
-    scripted: ScriptedServer, answer: str | None
-) -> None:
-    """A question that is closed by a key is no consent."""
-    page = scripted.page
-    page.goto(f"{scripted.address}?recording")
-    question = page.get_by_role("dialog", name="May the sound of your calls be kept?")
-    expect(question).to_contain_text("A link is no consent")
-    if answer:
-        question.get_by_role("button", name=answer).click()
-    else:
-        page.keyboard.press("Escape")
-    start_talking(page)
-    expect(page.get_by_role("status")).to_have_text("Listening")
-    (created,) = scripted.of("client_session_create")
-    recorded = answer == "I agree"
-    assert created["config"].get("recording") is (True if recorded else None)
-    expect(page.locator(".notice", has_text="You agreed to be recorded.")).to_have_count(int(recorded))
-    if answer:
-        page.goto(f"{scripted.address}?recording")
-        expect(page.get_by_role("button", name="Settings")).to_be_visible()
-        expect(question).to_be_hidden()
 
 
 def test_consent_in_the_settings_holds_for_this_tab_and_is_withdrawn_there(scripted: ScriptedServer) -> None:

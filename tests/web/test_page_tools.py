@@ -105,7 +105,15 @@ def test_events_are_listed_shown_as_json_and_cleared(scripted: ScriptedServer) -
 def test_events_are_searched_filtered_by_direction_and_downloaded_one_a_line(
     scripted: ScriptedServer, tmp_path: Path
 ) -> None:
+    """Paused they stand still, and none is lost."""
     page = open_events(scripted)
+    before = types(page)
+    page.get_by_role("button", name="Pause").click()
+    scripted.send("agent_input_started", item_id="item_1")
+    until(page, sends("agent_input_started"))
+    assert types(page) == before
+    page.get_by_role("button", name="Go on").click()
+    expect(page.locator("#events .type").filter(has_text="agent_input_started")).to_have_count(1)
     page.get_by_label("Direction").select_option("Sent")
     assert {one.partition("_")[0] for one in types(page)} == {"client"}
     page.get_by_label("Direction").select_option("Sent and received")
@@ -122,17 +130,6 @@ def test_events_are_searched_filtered_by_direction_and_downloaded_one_a_line(
     saved = (tmp_path / "events.jsonl").read_text()
     assert [json.loads(line)["type"] for line in saved.splitlines()] == types(page)
     assert "call_1.resume_2" not in saved
-
-
-def test_paused_events_stand_still_and_none_is_lost(scripted: ScriptedServer) -> None:
-    page = open_events(scripted)
-    before = types(page)
-    page.get_by_role("button", name="Pause").click()
-    scripted.send("agent_input_started", item_id="item_1")
-    until(page, sends("agent_input_started"))
-    assert types(page) == before
-    page.get_by_role("button", name="Go on").click()
-    expect(page.locator("#events .type").filter(has_text="agent_input_started")).to_have_count(1)
 
 
 def test_events_can_be_read_on_a_phone(scripted_for: Scripted) -> None:

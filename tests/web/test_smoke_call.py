@@ -35,6 +35,7 @@ LISTENER = f"{HERE / 'scripted_app.py'}:make_listener"
 RATE_HZ = 24_000
 KEPT = ("--store", "memory:")
 """A busy disk gives no notice."""
+OTHER_ANSWERS = ("Do not record", None)
 
 
 def test_a_first_call_is_spoken_answered_aloud_ended_and_read(
@@ -171,14 +172,26 @@ def test_a_reloaded_page_shows_the_same_words_and_goes_on_with_a_click(page: Pag
     assert token.rpartition(".")[2] not in "".join([*said, page.evaluate("document.body.innerText")])
 
 
-def test_the_link_asks_before_a_call_is_recorded_and_only_the_user_allows_it(scripted: ScriptedServer) -> None:
+@pytest.mark.parametrize("answer", ["I agree", *(pytest.param(one, marks=pytest.mark.night) for one in OTHER_ANSWERS)])
+def test_a_link_asks_for_a_recording_once_and_only_the_user_allows_it(
+    scripted: ScriptedServer, answer: str | None
+) -> None:
+    """A question that is closed by a key is no consent."""
     page = scripted.page
     page.goto(f"{scripted.address}?recording")
     question = page.get_by_role("dialog", name="May the sound of your calls be kept?")
     expect(question).to_contain_text("A link is no consent")
-    question.get_by_role("button", name="I agree").click()
+    if answer:
+        question.get_by_role("button", name=answer).click()
+    else:
+        page.keyboard.press("Escape")
     start_talking(page)
     expect(page.get_by_role("status")).to_have_text("Listening")
     (created,) = scripted.of("client_session_create")
-    assert created["config"]["recording"] is True
-    expect(page.locator(".notice", has_text="You agreed to be recorded.")).to_have_count(1)
+    recorded = answer == "I agree"
+    assert created["config"].get("recording") is (True if recorded else None)
+    expect(page.locator(".notice", has_text="You agreed to be recorded.")).to_have_count(int(recorded))
+    if answer:
+        page.goto(f"{scripted.address}?recording")
+        expect(page.get_by_role("button", name="Settings")).to_be_visible()
+        expect(question).to_be_hidden()
