@@ -7,8 +7,7 @@ import threading
 from collections.abc import Coroutine
 from typing import Any
 
-HANG_S = 120.0
-"""How long a test waits for what has to come: longer than any machine takes."""
+from tests.volumes import HANG_S
 
 
 class FlakyLine:

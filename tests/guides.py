@@ -10,8 +10,6 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parent.parent
-HANG_S = 120.0
-"""How long a test waits for what has to come: longer than any machine takes."""
 
 
 def page(name: str) -> str:

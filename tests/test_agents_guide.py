@@ -20,10 +20,11 @@ from realtime.model.local import LocalRealtimeModel
 from realtime.model.local import model as local_model
 from realtime.model.local.engine import SpeechEngine
 from realtime.room import ChatRoom
-from tests.guides import HANG_S, ROOT, blocks, page, run, section
+from tests.guides import ROOT, blocks, page, run, section
 from tests.model.chat.scripts import PROVIDERS, Call, Script
 from tests.model.local.chat_endpoint import ChatEndpoint, Hold, chat_endpoint
 from tests.model.local.stand_ins import stand_in_parts
+from tests.volumes import HANG_S
 
 GUIDE = page("agents.md")
 THINKING = ["An agent in 15 lines", "Hooks of a thinking agent", "An agent that reasons and acts", "Structured output"]

@@ -29,7 +29,8 @@ from realtime.server.make_agent import make_agent_of
 from tests.model.emulator import Emulator
 from tests.model.local.chat_endpoint import DONE, calls, chat_endpoint, piece, words
 from tests.model.local.stand_ins import stand_in_parts
-from tests.server.harness import create, echo_agent, serving, serving_app, settled
+from tests.real_loop import settled
+from tests.server.harness import create, echo_agent, serving, serving_app
 
 Point = Callable[[Emulator], None]
 EXAMPLES = Path(__file__).resolve().parent.parent / "examples"

@@ -18,9 +18,10 @@ import soundfile
 from websockets.asyncio.client import connect
 
 from realtime.model.services import SERVICES
-from tests.guides import HANG_S, ROOT, blocks, page
+from tests.guides import ROOT, blocks, page
 from tests.real_loop import moment
 from tests.server.harness import Client, audio_append, create
+from tests.volumes import HANG_S
 
 GUIDE = page("testing.md")
 AUDIO = ROOT / "fixtures" / "audio"

@@ -21,12 +21,13 @@ from realtime.model.script import CallTools, Speak, Step
 from realtime.model.scripted import PROFILE, ScriptedModel
 from tests.agent.office import NAME, Office, desk, left_over
 from tests.agent.test_delegate import ANSWER
-from tests.agent.test_dropped_socket import HANG_S, Log, hear_all, in_call, said
+from tests.agent.test_dropped_socket import Log, hear_all, in_call, said
 from tests.agent.test_providers import SECOND, call
 from tests.agent.thinking import ends_in
 from tests.model.local.stand_ins import stand_in_parts
 from tests.model.providers import DASHSCOPE, GEMINI, OPENAI, Fake
-from tests.server.harness import settled
+from tests.real_loop import settled
+from tests.volumes import HANG_S
 
 QUESTION, ON_IT, TOLD = "Where is order 7?", "I am looking it up.", "It is on its way."
 USE = (NAME, {"query": QUESTION})

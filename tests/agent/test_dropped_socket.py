@@ -25,9 +25,8 @@ from realtime.model.wire import WireLimits
 from realtime.runtime import Runtime
 from tests.agent.fakes import ListSink, listener_into
 from tests.model.emulator import BYTES_PER_MS, CHUNK_MS, Emulator, Json, Session
+from tests.volumes import HANG_S
 
-HANG_S = 120.0
-"""After so long a test that waits for a socket is taken to hang."""
 LIMITS = WireLimits(first_delay_s=0.01, max_delay_s=0.02, open_timeout_s=HANG_S, session_timeout_s=HANG_S)
 QUESTION = "what time is"
 ANSWER = "it is half past nine"

@@ -6,7 +6,7 @@ from typing import Any
 
 from realtime.agent.run_hooks import HookRunner, RunHooks
 from realtime.event import client as c
-from tests.agent.test_dropped_socket import HANG_S
+from tests.volumes import HANG_S
 
 
 async def test_a_plain_hook_that_blocks_stops_no_call() -> None:

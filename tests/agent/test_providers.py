@@ -26,10 +26,11 @@ from realtime.model.scripted import MANUAL_PROFILE, ScriptedModel, Speak
 from realtime.model.wire import WireLimits
 from realtime.tool import Toolkit
 from tests.agent.fakes import FakeDetector, speech
-from tests.agent.test_dropped_socket import HANG_S, Log, hear_all, in_call, said
+from tests.agent.test_dropped_socket import Log, hear_all, in_call, said
 from tests.model.emulator import Emulator
 from tests.model.gemini_emulator import GeminiEmulator
 from tests.model.providers import DASHSCOPE, FAKES, GEMINI, OPENAI, Fake
+from tests.volumes import HANG_S
 
 PUSH_TO_TALK = SessionConfig(turn_detection=TurnDetection(authority="client"))
 REFUSED = {

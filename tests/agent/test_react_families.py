@@ -17,9 +17,9 @@ from realtime.event import TextBlockDeltaEvent
 from realtime.message import Base64Source, DataBlock, Msg, TextBlock, ThinkingBlock, UserMsg
 from realtime.model.chat.families import FAMILIES
 from realtime.tool import Toolkit
-from tests.agent.test_dropped_socket import HANG_S
 from tests.model.chat.scripts import PROVIDERS, Call, Provider, Script
 from tests.model.local.chat_endpoint import Asked, ChatEndpoint, Hold, chat_endpoint
+from tests.volumes import HANG_S
 
 pytestmark = [
     pytest.mark.parametrize("family", [*FAMILIES]),

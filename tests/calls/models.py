@@ -18,7 +18,6 @@ from realtime.model.local.engine import SpeechEngine, SpeechParts
 from realtime.model.local.recognizer import Transcript
 from realtime.model.script import tone
 from realtime.runtime import Runtime
-from tests.speech import REAL_COSTS as REAL_COSTS
 
 T = TypeVar("T")
 

@@ -15,9 +15,10 @@ import pytest
 
 from realtime.model.base import Profile, RealtimeModel
 from realtime.model.local.model import LocalRealtimeModel
-from tests.calls.models import NO_DETECTOR, PROFILE, REAL_COSTS, QuickModel
+from tests.calls.models import NO_DETECTOR, PROFILE, QuickModel
 from tests.calls.page import Call, call
 from tests.calls.recordings import NEAR_MS, Recording, load
+from tests.speech import REAL_COSTS
 
 pytestmark = pytest.mark.virtual_time
 

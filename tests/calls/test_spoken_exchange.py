@@ -16,9 +16,9 @@ from realtime.model.local.keyless.skills import make_skills
 from realtime.model.local.model import LocalRealtimeModel
 from realtime.testing.clock import VirtualLoop, run
 from realtime.tool import Toolkit
-from tests.calls.models import REAL_COSTS
 from tests.calls.page import ACK_EVERY_MS, Call, Client, call
 from tests.calls.recordings import RATE_HZ
+from tests.speech import REAL_COSTS
 
 pytestmark = pytest.mark.virtual_time(costs=REAL_COSTS)
 

@@ -25,10 +25,12 @@ from realtime.model.script import CallTools, Speak, Step, Write
 from realtime.model.scripted import MANUAL_PROFILE, PROFILE, ScriptedModel
 from realtime.server.settings import ServerSettings
 from realtime.tool import Toolkit
-from tests.flaky_line import HANG_S, FlakyLine
-from tests.server.harness import Place, echo_agent, serving, settled
+from tests.flaky_line import FlakyLine
+from tests.real_loop import settled
+from tests.server.harness import Place, echo_agent, serving
 from tests.server.hosted import hosting, rooms_of
 from tests.testing.served import ANSWER, Hearer, answer, voice
+from tests.volumes import HANG_S
 
 MakeLine = Callable[[Place], FlakyLine]
 

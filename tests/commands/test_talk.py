@@ -25,10 +25,11 @@ from realtime.commands.talk_screen import Meter, TalkScreen, line_of
 from realtime.errors import UsageError
 from realtime.model.base import ResponseCreate
 from realtime.model.scripted import PROFILE, ScriptedModel
-from tests.server.harness import serving, settled
+from tests.real_loop import settled
+from tests.server.harness import serving
 from tests.testing.served import ANSWER, Hearer, answer, voice
+from tests.volumes import HANG_S
 
-HANG_S = 120.0
 SPEECH = Path(__file__).resolve().parents[2] / "fixtures" / "audio" / "hello_anna.wav"
 FAKE = Path(__file__).with_name("sounddevice.txt")
 """A stand-in for the package: a microphone that hears a loud tone, a loudspeaker that nobody hears."""

@@ -16,8 +16,8 @@ from realtime.model.local.language_model import Prompt, ReplyText
 from realtime.room.floor import addressed
 from realtime.server.calls import Calls
 from realtime.server.rooms import Rooms
-from tests.calls.models import REAL_COSTS
 from tests.server.harness import FakeSocket, audio_append, create
+from tests.speech import REAL_COSTS
 
 
 def said(text: str) -> Item:

@@ -21,7 +21,8 @@ from realtime.server.settings import ServerSettings
 from tests.judges.agents_client import openai_agents
 from tests.judges.livekit_client import livekit_plugin
 from tests.judges.scenarios import JUDGED, judge
-from tests.server.harness import Place, serving, settled
+from tests.real_loop import settled
+from tests.server.harness import Place, serving
 from tests.square import callers
 from tests.square.scenarios import SCENARIOS
 from tests.square.table import LOCAL

@@ -13,8 +13,10 @@ from websockets.datastructures import Headers
 from websockets.exceptions import ConnectionClosed
 from websockets.http11 import Request, Response
 
+from tests.volumes import HANG_S
+
 Json = dict[str, Any]
-PATIENCE_S = 120.0
+PATIENCE_S = HANG_S
 """How long a test waits for a frame or a session before it fails: a guard against hanging."""
 
 

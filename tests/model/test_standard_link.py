@@ -2,6 +2,7 @@
 
 import logging
 from collections.abc import Callable, Coroutine, Iterator
+from functools import partial
 
 import pytest
 from websockets.asyncio.client import ClientConnection
@@ -17,6 +18,7 @@ from tests.model.test_wire_sockets import Call, call, provider, wire
 
 __all__ = ["call", "provider", "wire"]
 
+CLOSING = short.test_closing_does_not_wait_for_a_stalled_provider_and_releases_everything_also_when_it_is_cancelled
 ALIKE = [
     short.test_a_session_opens_speaks_and_closes,
     short.test_long_bursts_arrive_whole_and_in_order,
@@ -27,8 +29,7 @@ ALIKE = [
     short.test_reading_can_be_paused,
     short.test_an_exception_of_the_listener_does_not_harm_the_link,
     short.test_close_is_idempotent_and_nothing_is_sent_after_it,
-    short.test_closing_does_not_wait_for_a_stalled_provider,
-    short.test_a_cancelled_close_releases_everything,
+    *(partial(CLOSING, cancelled=cancelled) for cancelled in (False, True)),
 ]
 
 
@@ -41,7 +42,7 @@ def without_an_internal(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     link._has_internals.cache_clear()
 
 
-@pytest.mark.parametrize("behaves", ALIKE, ids=lambda test: test.__name__.removeprefix("test_"))
+@pytest.mark.parametrize("behaves", ALIKE, ids=lambda test: getattr(test, "__name__", "closing"))
 async def test_the_standard_way_behaves_alike(
     behaves: Callable[[Emulator, Call, Wire], Coroutine[None, None, None]], provider: Emulator, call: Call, wire: Wire
 ) -> None:

@@ -32,7 +32,7 @@ from tests.model.local.chat_endpoint import Asked, Frame
 from tests.seeds.samples import Sample, all_samples, samples_of, unfolded
 from tests.seeds.services import ANSWER, answer, chat_service, endless, texts_of, thinker
 from tests.server.harness import create, echo_agent, serving, serving_app
-from tests.server.steps import HANG_S
+from tests.volumes import HANG_S
 
 Names = dict[str, Any]
 

@@ -25,7 +25,7 @@ from realtime.tool import Toolkit
 from tests.server import ears
 from tests.server.cases import FOLDER
 from tests.server.harness import Json, Place, serving
-from tests.server.steps import HANG_S
+from tests.volumes import HANG_S
 
 if TYPE_CHECKING:
     from pydantic import BaseModel

@@ -8,7 +8,7 @@ from typing import Any
 from realtime.model.base import ResponseCreate
 from realtime.model.scripted import Expect, ScriptedModel
 from tests.server.harness import Json
-from tests.server.steps import HANG_S
+from tests.volumes import HANG_S
 
 WEATHER_SCHEMA: Json = {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}
 

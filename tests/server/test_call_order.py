@@ -4,7 +4,8 @@ import pytest
 
 from realtime.event import model as m
 from tests.agent.fakes import FakeModel
-from tests.server.harness import Client, FakeSocket, Place, begun_calls, create, serving, settled
+from tests.real_loop import settled
+from tests.server.harness import Client, FakeSocket, Place, begun_calls, create, serving
 from tests.server.steps import TEXT, calling, friday
 from tests.server.test_consent import PAID, paying_agent
 

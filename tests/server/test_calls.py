@@ -5,7 +5,8 @@ import asyncio
 import pytest
 
 from realtime.server.settings import ServerSettings
-from tests.server.harness import FakeSocket, create, serving, settled
+from tests.real_loop import settled
+from tests.server.harness import FakeSocket, create, serving
 from tests.server.steps import END, TEXT, calling, hang_up
 
 

@@ -26,7 +26,8 @@ from realtime.state.memory import MemoryStore
 from realtime.state.open import open_store
 from realtime.state.store import CallInfo, Change
 from realtime.tool import Toolkit
-from tests.server.harness import Json, Place, echo_agent, serving, settled
+from tests.real_loop import settled
+from tests.server.harness import Json, Place, echo_agent, serving
 from tests.server.steps import TEXT, friday, hang_up, in_call
 
 

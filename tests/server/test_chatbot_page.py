@@ -21,9 +21,9 @@ from realtime.model.local.keyless.skills import make_skills
 from realtime.model.local.model import LocalRealtimeModel
 from realtime.server.calls import Calls
 from realtime.tool import Toolkit
-from tests.calls.models import REAL_COSTS
 from tests.server.agentscope_page import OUTPUT_HZ, TO_SOUND_S, Page, pcm_of, tab
 from tests.server.harness import FakeSocket, Json
+from tests.speech import REAL_COSTS
 
 pytestmark = pytest.mark.virtual_time(costs=REAL_COSTS)
 

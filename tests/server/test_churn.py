@@ -20,7 +20,8 @@ from realtime.server.client_socket import ClientSocket
 from realtime.server.settings import ServerSettings
 from realtime.server.websocket_protocol import VoiceSocketProtocol
 from tests.model.emulator import Emulator
-from tests.server.harness import Json, Place, audio_append, begun_calls, create, serving, settled
+from tests.real_loop import settled
+from tests.server.harness import Json, Place, audio_append, begun_calls, create, serving
 from tests.volumes import SEED, volume
 
 CALLS = volume(50, 200)

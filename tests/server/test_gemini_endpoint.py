@@ -37,6 +37,7 @@ from realtime.model.scripted import (
 )
 from realtime.server.runner import TlsFiles
 from realtime.tool import Toolkit
+from tests.real_loop import settled
 from tests.server.cases import lines_of, recorded
 from tests.server.ears import asked, received
 from tests.server.gemini_sdk import (
@@ -52,8 +53,8 @@ from tests.server.gemini_sdk import (
     talking,
     trusting,
 )
-from tests.server.harness import Json, settled
-from tests.server.steps import HANG_S
+from tests.server.harness import Json
+from tests.volumes import HANG_S
 
 ANSWER = ["outputTranscription", "modelTurn", "generationComplete", "turnComplete+usageMetadata"]
 MANUAL: Json = {"realtime_input_config": {"automatic_activity_detection": {"disabled": True}}}

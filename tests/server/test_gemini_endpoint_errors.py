@@ -18,11 +18,12 @@ from realtime.model.scripted import Emit, Hangup, ScriptedModel, Speak, echo_bot
 from realtime.server.app import create_app
 from realtime.server.runner import TlsFiles
 from realtime.server.settings import ServerSettings
+from tests.real_loop import settled
 from tests.server.cases import cases
 from tests.server.ears import asked
 from tests.server.gemini_sdk import WEATHER, calling, live_address, sdk, serving, talking, trusting
-from tests.server.harness import Json, Place, settled
-from tests.server.steps import HANG_S
+from tests.server.harness import Json, Place
+from tests.volumes import HANG_S
 
 SETUP: Json = {"setup": {"model": "models/m"}}
 GONE = (1011, "Deadline expired before operation could complete.")

@@ -20,10 +20,11 @@ from realtime.server.runner import TlsFiles
 from realtime.server.settings import ServerSettings
 from realtime.state.memory import MemoryStore
 from tests.agent.fakes import FakeModel
+from tests.real_loop import settled
 from tests.server.ears import asked
 from tests.server.gemini_sdk import Ear, sdk
 from tests.server.gemini_sdk import serving as serving_agents
-from tests.server.harness import Json, Place, settled
+from tests.server.harness import Json, Place
 
 RESUMABLE: Json = {"session_resumption": {}}
 

@@ -11,9 +11,11 @@ import pytest
 
 from realtime.server.runner import TlsFiles
 from realtime.server.settings import ServerSettings
+from tests.real_loop import settled
 from tests.server.gemini_sdk import trusting
-from tests.server.harness import Place, serving, settled
-from tests.server.steps import HANG_S, in_call, passed
+from tests.server.harness import Place, serving
+from tests.server.steps import in_call, passed
+from tests.volumes import HANG_S
 
 UPGRADE = (
     "Host: localhost\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"

@@ -20,7 +20,8 @@ from websockets.asyncio.client import connect
 from bench.process import free_port
 from realtime.state.log import last_seq_of
 from realtime.state.sqlite import SqliteStore
-from tests.server.harness import NATIVE, Client, Json, settled
+from tests.real_loop import settled
+from tests.server.harness import NATIVE, Client, Json
 from tests.server.survivor import PATIENCE_S, Survivor
 from tests.volumes import SEED
 

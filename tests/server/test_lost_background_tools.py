@@ -18,7 +18,8 @@ from realtime.state.log import last_seq_of
 from realtime.state.sqlite import SqliteStore
 from realtime.tool import Toolkit
 from tests.agent.office import DESCRIPTION, NAME, QUERY, Office, desk
-from tests.server.harness import FakeSocket, Json, settled
+from tests.real_loop import settled
+from tests.server.harness import FakeSocket, Json
 from tests.server.test_killed import TEXT, client_of, served
 from tests.server.test_resume_from_store import Place, Store, a_call_at, back
 

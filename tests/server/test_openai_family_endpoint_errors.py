@@ -20,11 +20,12 @@ from realtime.model import base
 from realtime.model.scripted import PROFILE, Emit, Hangup, ScriptedModel, Speak
 from realtime.server.dashscope_endpoint import PATH
 from realtime.server.settings import ServerSettings
+from tests.real_loop import settled
 from tests.server import dashscope_sdk, openai_sdk
 from tests.server.cases import cases
 from tests.server.dashscope_sdk import FLASH, NEWEST, STYLES, SessionStyle
 from tests.server.ears import asked, received
-from tests.server.harness import Json, begun_calls, serving, settled
+from tests.server.harness import Json, begun_calls, serving
 from tests.server.test_openai_family_endpoints import CLIENTS, every_client, talking
 
 BAD_FRAMES = {"openai": "bad_frames_openai", "callbacks": "bad_frames_dashscope"}

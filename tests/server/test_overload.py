@@ -8,8 +8,9 @@ import pytest
 from realtime.server.admission import Load, Verdict
 from realtime.server.runner import uvicorn_config
 from realtime.server.settings import ServerSettings
+from tests.real_loop import settled
 from tests.server import harness
-from tests.server.harness import FakeSocket, Json, Place, audio_append, create, serving, settled
+from tests.server.harness import FakeSocket, Json, Place, audio_append, create, serving
 from tests.server.steps import TEXT, passed
 
 

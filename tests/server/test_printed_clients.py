@@ -9,7 +9,7 @@ import pytest
 
 from realtime.server.tls import self_signed
 from tests.server.harness import serving
-from tests.server.steps import HANG_S
+from tests.volumes import HANG_S
 
 QUICKSTART = Path(__file__).resolve().parents[2] / "docs" / "quickstart.md"
 ANSWER = "I heard you."

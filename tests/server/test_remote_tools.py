@@ -18,7 +18,8 @@ from realtime.server.plan import Plan, app_of
 from realtime.server.remote_tools import addresses_of
 from realtime.server.settings import ServerSettings
 from tests.model.local.stand_ins import stand_in_parts
-from tests.server.harness import Client, serving_app, settled
+from tests.real_loop import settled
+from tests.server.harness import Client, serving_app
 from tests.tool.mcp.hostile_http import hostile
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -25,8 +25,9 @@ from realtime.server.router import voice_router
 from realtime.server.settings import ServerSettings
 from tests.agent.thinking import react
 from tests.calls.models import wordless_engine
+from tests.real_loop import settled
 from tests.server.cases import cases
-from tests.server.harness import WITHOUT_GRACE, FakeSocket, audio_append, create, serving, serving_app, settled
+from tests.server.harness import WITHOUT_GRACE, FakeSocket, audio_append, create, serving, serving_app
 from tests.server.hosted import (
     agent,
     ask,

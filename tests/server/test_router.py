@@ -9,7 +9,8 @@ from websockets.exceptions import InvalidStatus
 
 from realtime import voice_router
 from realtime.server.settings import ServerSettings
-from tests.server.harness import create, echo_agent, serving_app, settled
+from tests.real_loop import settled
+from tests.server.harness import create, echo_agent, serving_app
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,8 @@ from websockets import frames
 import realtime.websocket
 from realtime.server import runner
 from realtime.server.settings import ServerSettings
-from tests.server.harness import audio_append, serving, settled
+from tests.real_loop import settled
+from tests.server.harness import audio_append, serving
 from tests.server.steps import hang_up
 
 

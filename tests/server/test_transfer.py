@@ -11,7 +11,7 @@ from realtime.model.base import ModelInput, ResponseCreate
 from realtime.model.scripted import CallTools, ScriptedModel, Speak, Step
 from realtime.runtime import Runtime
 from tests.agent.fakes import FakeModel
-from tests.server.harness import settled
+from tests.real_loop import settled
 from tests.server.steps import TEXT, in_call
 from tests.server.test_resume_from_store import Place, Store, a_call_at, back
 

@@ -17,9 +17,10 @@ from realtime.server.settings import LONGEST_MESSAGE_BYTES, ServerSettings
 from realtime.server.sink import EXTENSION
 from realtime.server.websocket_protocol import MAX_UNREAD_MESSAGES, VoiceSocketProtocol
 from realtime.websocket import BINARY, TEXT, client_frame, server_frame
-from tests.server.harness import Place, serving_app, settled, ticking
-from tests.server.steps import HANG_S
+from tests.real_loop import settled
+from tests.server.harness import Place, serving_app, ticking
 from tests.server.test_http_guard import UPGRADE
+from tests.volumes import HANG_S
 
 LARGE = 100_000
 

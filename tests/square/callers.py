@@ -21,7 +21,8 @@ from websockets.exceptions import ConnectionClosed
 from realtime.server.runner import TlsFiles
 from tests.server import dashscope_sdk, ears, gemini_sdk, openai_sdk
 from tests.server.harness import Client, Json, Place, audio_append
-from tests.server.steps import HANG_S, passed
+from tests.server.steps import passed
+from tests.volumes import HANG_S
 
 if TYPE_CHECKING:
     from google.genai import types

@@ -25,7 +25,8 @@ from realtime.model.scripted import PROFILE, ScriptedModel, Step
 from realtime.model.wire import Tap
 from realtime.server.make_agent import MakeAgent
 from realtime.server.runner import TlsFiles
-from tests.server.harness import WITHOUT_GRACE, Place, serving, settled
+from tests.real_loop import settled
+from tests.server.harness import WITHOUT_GRACE, Place, serving
 from tests.square import callers
 from tests.square.table import LOCAL, MODELS
 

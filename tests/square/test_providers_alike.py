@@ -18,11 +18,12 @@ from realtime.event.base import AudioFormat, Event
 from realtime.model.base import RealtimeModel, ResponseCreate, ToolResult
 from realtime.model.scripted import PROFILE, CallTools, Expect, ScriptedModel, Speak, Step
 from realtime.tool import Toolkit
-from tests.server.harness import WITHOUT_GRACE, Client, Json, serving, settled
-from tests.server.steps import HANG_S
+from tests.real_loop import settled
+from tests.server.harness import WITHOUT_GRACE, Client, Json, serving
 from tests.square.chain import provider_model
 from tests.square.scenarios import JPEG, SCENARIOS, spoken
 from tests.square.table import MODELS
+from tests.volumes import HANG_S
 
 RATE_HZ = 16_000
 every_provider = pytest.mark.parametrize("provider", MODELS)

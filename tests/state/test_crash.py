@@ -20,13 +20,12 @@ from realtime.state.memory import MemoryStore
 from realtime.state.open import open_store
 from realtime.state.spill import Spill
 from realtime.state.store import CallInfo, Change
-from tests.volumes import volume
+from tests.volumes import HANG_S, volume
 
 WRITER = Path(__file__).with_name("crash_writer.py")
 CALLS = ("one", "two", "three")
 KILLS = volume(1, 10)
 KINDS = ("file", "sqlite")
-HANG_S = 120.0
 
 
 def killed(url: str, kill: int) -> tuple[int, int]:

@@ -19,9 +19,9 @@ from realtime.state.open import open_store
 from realtime.state.quota import PERIOD_S, Quota
 from realtime.state.spill import Spill
 from realtime.state.store import CallInfo, Change, Store
+from tests.volumes import HANG_S
 
 KINDS = ("file", "sqlite")
-HANG_S = 120.0
 
 
 @dataclass

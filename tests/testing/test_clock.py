@@ -19,11 +19,11 @@ from realtime.message import ToolCallBlock
 from realtime.testing import clock
 from realtime.testing.clock import EPOCH_S, DeadlockError, StuckWorkError, VirtualLoop, real_work, run
 from realtime.tool import Toolkit
+from tests.volumes import HANG_S
 
 pytestmark = pytest.mark.virtual_time
 
 DAY_S = 86_400.0
-HANG_S = 120.0
 
 
 def this_loop() -> VirtualLoop:

@@ -16,10 +16,9 @@ from realtime.testing.clock import VirtualLoop
 from realtime.tool import Toolkit, ToolResponse
 from realtime.tool.context import ToolScope
 from realtime.tool.output import MAX_RESULT_BYTES, MAX_RESULT_CHARS
+from tests.volumes import HANG_S
 
 pytestmark = pytest.mark.virtual_time()
-
-HANG_S = 120.0
 
 
 def call_of(name: str, text: str = "{}") -> ToolCallBlock:

@@ -11,8 +11,8 @@ from realtime.errors import ToolError
 from realtime.message import ToolCallBlock, ToolResultBlock
 from realtime.tool import Toolkit, threads
 from realtime.tool.threads import ToolThreads
+from tests.volumes import HANG_S
 
-HANG_S = 120.0
 MORE_THAN_THE_LOOP_HAS = 40
 """The event loop's own executor has at most 32 threads."""
 

@@ -9,7 +9,8 @@ from typing import Any, Self
 from playwright.sync_api import Page, Route
 from websockets.sync.client import connect
 
-from tests.web.pages import HANG_S, Json
+from tests.volumes import HANG_S
+from tests.web.pages import Json
 
 AREA = {"name": "area", "description": "Work out an area.", "parameters": {"type": "object", "properties": {}}}
 INFO: Json = {

@@ -23,10 +23,11 @@ from playwright.sync_api import Browser, BrowserContext, Page, WebSocketRoute, e
 
 from realtime.model.services import SERVICES
 from tests.flaky_line import FlakyLine
+from tests.volumes import HANG_S
 from tests.web.callers import Caller
 from tests.web.client_lab import ELEMENT, LAB
 from tests.web.hosting import Site, served, site
-from tests.web.pages import HANG_S, until
+from tests.web.pages import until
 
 ROOT = Path(__file__).resolve().parents[2]
 DIST = ROOT / "web" / "dist"

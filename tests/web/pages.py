@@ -6,7 +6,8 @@ from typing import Any
 
 from playwright.sync_api import FloatRect, Locator, Page
 
-HANG_S = 120.0
+from tests.volumes import HANG_S
+
 SCRIPTS = Path(__file__).with_name("scripts")
 Json = dict[str, Any]
 

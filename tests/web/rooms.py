@@ -21,8 +21,9 @@ from realtime.server.rooms import Rooms
 from realtime.server.rooms_router import rooms_router
 from realtime.server.runner import Server, open_socket, uvicorn_config
 from realtime.server.settings import ServerSettings
+from tests.volumes import HANG_S
 from tests.web.conftest import DIST
-from tests.web.pages import HANG_S, snapshot
+from tests.web.pages import snapshot
 
 ADA_S, BEN_S = 2.0, 1.5
 ADA_WORDS = "I am Ada and I answer first"

@@ -14,9 +14,9 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from realtime.testing import Run, VirtualLoop, voice_call
+from tests.volumes import HANG_S
 from tests.web.callers import Caller
 from tests.web.conftest import Serve
-from tests.web.pages import HANG_S
 
 pytestmark = pytest.mark.night
 

@@ -16,9 +16,9 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from tests.npm import TSC, VITE, pack, run_node, run_npm
+from tests.volumes import HANG_S
 from tests.web.conftest import ROOT, Serve, Serving
 from tests.web.hosting import Site
-from tests.web.pages import HANG_S
 
 APP = f"{Path(__file__).with_name('scripted_app.py')}:make_agent"
 EXAMPLES = ROOT / "examples" / "web"

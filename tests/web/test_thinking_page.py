@@ -22,11 +22,12 @@ from realtime.server.settings import ServerSettings
 from realtime.tool import Toolkit
 from tests.agent.thinking import call, react, remembered, say
 from tests.model.providers import DASHSCOPE, GEMINI, OPENAI, Fake
-from tests.server.harness import settled
+from tests.real_loop import settled
+from tests.volumes import HANG_S
 from tests.web.acoustics import VOICE_HZ, Acoustics
 from tests.web.callers import ask
 from tests.web.conftest import ROOT, OpenPage
-from tests.web.pages import HANG_S, HEARING, Json, end_call, start_talking, until, write
+from tests.web.pages import HEARING, Json, end_call, start_talking, until, write
 from tests.web.rooms import SILENT, RoomServing, heard_ms, said, words
 
 Provider = tuple[Fake, Json]

@@ -18,7 +18,7 @@ from realtime.model.chat import ChatResponse
 from realtime.model.chat.families import FAMILIES
 from realtime.model.chat.sdk_model import SdkChatModel
 from tests.model.local.chat_endpoint import KEY, Asked, ChatEndpoint, Frame, Json, chunk, piece
-from tests.model.local.stand_ins import HANG_S
+from tests.volumes import HANG_S
 
 SEEN = {"openai": "chatcmpl-1", "dashscope": "req-1", "gemini": "resp-1", "anthropic": "msg_1"}
 """The id that each family gives its response."""

@@ -20,7 +20,7 @@ from realtime.message import TextBlock, ThinkingBlock, ToolCallBlock
 from realtime.model.chat import ChatResponse, ChatUsage, sdk_model
 from tests.model.chat.scripts import JSON, PERSON, PROVIDERS, SEEN, Call, Person, Provider, Script, responses_of, whole
 from tests.model.local.chat_endpoint import KEY, Asked, Break, ChatEndpoint, Frame, Hold, Json
-from tests.model.local.stand_ins import HANG_S
+from tests.volumes import HANG_S
 
 pytestmark = pytest.mark.filterwarnings("ignore:Inheritance class AiohttpClientSession:DeprecationWarning")
 """Google's SDK does that."""

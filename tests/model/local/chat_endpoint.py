@@ -15,8 +15,8 @@ from typing import Any
 from fastapi import FastAPI
 from starlette.types import Receive, Scope, Send
 
-from tests.model.local.stand_ins import HANG_S
 from tests.server.harness import serving_app
+from tests.volumes import HANG_S
 
 Json = dict[str, Any]
 PATIENCE_S = HANG_S

@@ -15,12 +15,11 @@ from realtime.model.local import LocalRealtimeModel
 from realtime.model.local.engine import SpeechEngine, SpeechParts
 from realtime.model.local.recognizer import Transcript
 from realtime.runtime import Runtime
+from tests.volumes import HANG_S
 
 RATE_HZ = 16_000
 CHUNK_BYTES = 1280
 SENTENCE_BYTES = 48_000
-HANG_S = 120.0
-"""A real wait that takes longer hangs."""
 E = TypeVar("E", bound=Event)
 R = TypeVar("R")
 

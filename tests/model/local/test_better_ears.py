@@ -16,7 +16,8 @@ from realtime.model.local.engine import SpeechEngine, load_better
 from realtime.model.local.recognition import Recognition
 from realtime.model.local.recognizer import Transcript
 from realtime.model.local.weights import BETTER_PARTS, BETTER_SHA256, SpeechPartMissing, better_files, speech_status
-from tests.model.local.stand_ins import HANG_S, FakeRecognizer, speech, stand_in_parts
+from tests.model.local.stand_ins import FakeRecognizer, speech, stand_in_parts
+from tests.volumes import HANG_S
 
 RATE_HZ = 16_000
 CLIP = speech(1_000)

@@ -28,7 +28,7 @@ from realtime.model.local.small_model import (
 )
 from realtime.model.local.weights import SpeechPartMissing, small_model_looks_installed
 from tests.model.local.keyless_chat import message
-from tests.model.local.stand_ins import HANG_S
+from tests.volumes import HANG_S
 
 
 def prompt_of(*turns: str) -> Prompt:

@@ -25,9 +25,9 @@ from realtime.model.local.engine import SpeechEngine
 from realtime.model.local.language_model import Prompt, Reply, ReplyText, ReplyToolCall
 from realtime.tool import Toolkit
 from tests.model.local.stand_ins import CHUNK_BYTES, RATE_HZ, FakeRecognizer, silence, speech, stand_in_parts
+from tests.volumes import HANG_S
 
 E = TypeVar("E", bound=s.ServerEvent)
-HANG_S = 120.0
 TURN = speech(400) + silence(1_300)
 """A turn, and so much silence that the next one is not taken for the rest of it."""
 

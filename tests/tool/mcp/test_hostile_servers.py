@@ -19,7 +19,8 @@ from realtime.tool import Toolkit
 from tests.tool.mcp.calls import Caller, answering, spoken_call
 from tests.tool.mcp.hostile import WRONG_RESULTS
 from tests.tool.mcp.hostile_http import hostile
-from tests.tool.mcp.scripted import HANG_S, run, toolkit_of
+from tests.tool.mcp.scripted import run, toolkit_of
+from tests.volumes import HANG_S
 
 HOSTILE = str(Path(__file__).with_name("hostile.py"))
 TIMEOUT_S = 1.5

@@ -17,7 +17,8 @@ from realtime.message import DataBlock, TextBlock
 from realtime.tool import Toolkit
 from realtime.tool.context import Sampling, ToolScope
 from realtime.tool.mcp import HttpStatefulClient, HttpStatelessClient, MCPClientBase, StdIOStatefulClient
-from tests.tool.mcp.scripted import HANG_S, run, toolkit_of
+from tests.tool.mcp.scripted import run, toolkit_of
+from tests.volumes import HANG_S
 
 APP = str(Path(__file__).with_name("server_app.py"))
 KINDS = ["stdio", "stdio legacy", "http", "http legacy", "sse", "stateless", "stateless sse"]

@@ -9,7 +9,7 @@ import pytest
 
 from realtime.errors import ToolError, UsageError
 from realtime.tool.mcp import HttpStatefulClient, HttpStatelessClient, StdIOStatefulClient, sdk, stdio
-from tests.tool.mcp.scripted import HANG_S
+from tests.volumes import HANG_S
 
 
 async def endless() -> AsyncIterator[bytes]:
