@@ -137,7 +137,7 @@ async def in_process(listeners: int, seconds: float) -> float:
     """CPU seconds for a room in which one speaks so long, without sockets. Raises ValueError where a frame is lost."""
     now = 0.0
     runtime = Runtime.deterministic(lambda: now)
-    room = ChatRoom([], make_detector=lambda _: LoudnessDetector(), max_humans=listeners)
+    room = ChatRoom(make_detector=lambda _: LoudnessDetector(), max_humans=listeners)
     calls, sinks = [], []
     for number in range(listeners):
         sink = _Counter()

@@ -73,7 +73,7 @@ def test_an_agent_is_a_state_module_whose_state_is_json() -> None:
     state = json.loads(json.dumps(agent.state_dict()))
     assert state["name"] == "Friday"
     assert [item["id"] for item in state["conversation"]] == ["i1", "i2"]
-    other = RealtimeAgent("", "", FakeModel())
+    other = RealtimeAgent("Nobody", "", FakeModel())
     other.load_state_dict(state)
     assert (other.name, other.sys_prompt, other.voice) == ("Friday", "Be nice.", "heart")
     assert (other.greeting, other.fillers, other.idle_prompt_s) == ("Greet.", ("Hang on.",), 30)
@@ -180,7 +180,7 @@ async def test_two_agents_are_saved_together_and_found_by_their_names(tmp_path: 
     friday, monday = new_agent(), RealtimeAgent("Monday", "Be brief.", FakeModel())
     friday.conversation = BEFORE
     await session.save_session_state(session_id="s1", friday=friday, monday=monday)
-    others = RealtimeAgent("", "", FakeModel()), RealtimeAgent("", "", FakeModel())
+    others = RealtimeAgent("Nobody", "", FakeModel()), RealtimeAgent("Nobody", "", FakeModel())
     await session.load_session_state(session_id="s1", friday=others[0], monday=others[1])
     assert [one.name for one in others] == ["Friday", "Monday"]
     assert others[0].conversation == BEFORE

@@ -1,6 +1,8 @@
 """A page's loudspeaker, its user and its microphone, joined inside the page: one clock measures all of them."""
 
 import base64
+from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
@@ -9,10 +11,12 @@ from numpy.typing import NDArray
 from playwright.sync_api import Page
 
 from realtime.audio.files import read_pcm16
+from tests.volumes import HANG_S
 from tests.web.pages import script
 
 VOICE_HZ = 16_000
 FRAME_MS = 20
+TRIES, AGAIN_AFTER_MS = 5, 10_000
 
 
 class Levels(NamedTuple):
@@ -56,6 +60,16 @@ class Microphone:
         """The user says this from the next frame on: a file, or pcm16 at 16 kHz."""
         pcm = spoken(recording) if isinstance(recording, Path) else base64.b64encode(recording).decode()
         self._page.evaluate("(pcm) => microphone.say(pcm)", pcm)
+
+
+def say_until(microphone: Microphone, recording: Path | bytes, seen: Callable[[float], None]) -> None:
+    """Say it, and say it again like a person who was not understood: a busy Chromium drops sound. `seen(ms)` raises."""
+    for _ in range(TRIES - 1):
+        microphone.say(recording)
+        with suppress(AssertionError):
+            return seen(AGAIN_AFTER_MS)
+    microphone.say(recording)
+    seen(HANG_S * 1000)
 
 
 def spoken(recording: Path) -> str:

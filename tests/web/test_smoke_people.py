@@ -10,7 +10,7 @@ from realtime.model.scripted import Speak
 from realtime.room import ChatRoom
 from realtime.room.floor import addressed
 from tests.agent.consent_call import sound
-from tests.web.acoustics import Microphone
+from tests.web.acoustics import Microphone, say_until
 from tests.web.conftest import OpenPage, Serve
 from tests.web.pages import HEARING, snapshot, start_talking, until, write
 from tests.web.rooms import ADA_S, ADA_WORDS, CUT, SILENT, STORY, RoomServing, agent, heard_ms, names, said, talk
@@ -58,14 +58,14 @@ def test_a_spoken_yes_consents_and_leaves_a_receipt(page: Page, serve: Serve) ->
     microphone = Microphone(page)
     start_talking(page, serve(f"{HERE / 'consent_app.py'}:make_stand_in_waiter", *KEPT).address)
     until(page, HEARING)
-    microphone.say(sound("Book a table for four on Friday."))
     card = page.get_by_role("group", name="Consent to Book table")
-    expect(card.locator(".question")).to_have_text(ASKS)
+    question = expect(card.locator(".question"))
+    order = sound("Book a table for four on Friday.")
+    say_until(microphone, order, lambda ms: question.to_have_text(ASKS, timeout=ms))
     asked = "status === 'asking' && tool?.question?.state === 'heard'"
     until(page, f"realtime.snapshot().bubbles.some(({{status, tool}}) => {asked})")
     expect(card).to_contain_text("Say “yes” or “no”")
-    microphone.say(sound("Yes please."))
-    expect(card).to_have_count(0)
+    say_until(microphone, sound("Yes please."), lambda ms: expect(card).to_have_count(0, timeout=ms))
     tool = page.locator(".bubble.tool")
     expect(tool.locator(".tool-result")).to_have_text("booked for 5 on Friday")
     tool.get_by_text("You agreed by voice").click()
