@@ -67,7 +67,8 @@ def say_until(microphone: Microphone, recording: Path | bytes, seen: Callable[[f
     for _ in range(TRIES - 1):
         microphone.say(recording)
         with suppress(AssertionError):
-            return seen(AGAIN_AFTER_MS)
+            seen(AGAIN_AFTER_MS)
+            return
     microphone.say(recording)
     seen(HANG_S * 1000)
 
