@@ -45,8 +45,8 @@ TOOLS = {
 # and those of the asyncio tests cannot share one. Two, because a page mostly waits for sound to be played.
 WEB_TESTS = "tests/web"
 CORES = os.cpu_count() or 1
-# Tests on sockets mostly wait: two workers for each core.
-WORKERS = ("-n", str(min(8, 2 * CORES)))
+# Tests on sockets mostly wait: three workers for each core.
+WORKERS = ("-n", str(min(8, 3 * CORES)))
 WEB_WORDS = (WEB_TESTS, "-n", "2")
 # What `make check` runs: the cores, which decide without an event loop, and what reads them whole.
 CHECKED = (
@@ -64,7 +64,7 @@ CHECKED = (
     "tests/test_checks.py",
     "tests/test_public_names.py",
 )
-CHECK_WORDS = (*CHECKED, *WORKERS)
+CHECK_WORDS = (*CHECKED, "-n", str(min(8, CORES)))
 TEST_WORDS = (*WORKERS, f"--ignore={WEB_TESTS}")
 # How much the other tests give way to the browsers, which play sound in real time.
 NICENESS = 10
@@ -515,7 +515,8 @@ def durations(args: list[str]) -> int:
     """Write what each test file takes by day into `tests/durations.json`, on a quiet machine."""
     prepare(Steps(3), "core", "test", "speech")
     record = ("--record-durations", "tests/durations.json")
-    runs = [pytest(*words, *record) for words in ((*TEST_WORDS, *args), WEB_WORDS)]
+    alone = ("-n", str(CORES), f"--ignore={WEB_TESTS}")
+    runs = [pytest(*words, *record) for words in ((*alone, *args), WEB_WORDS)]
     return max(subprocess.run(words, cwd=str(ROOT), env=tool_env(), check=False).returncode for words in runs)
 
 
