@@ -16,6 +16,7 @@ from realtime.call.limits import Limits
 from realtime.commands.common import own_store
 from realtime.errors import StoreError, UsageError
 from realtime.model.chat.families import FAMILIES
+from realtime.model.credentials import is_loopback
 from realtime.model.local.chat import API_KEY, BASE_URL, MODEL, PROVIDER, choice_in
 from realtime.model.services import SERVICES
 from realtime.server import plan as planning
@@ -161,7 +162,7 @@ def serve(
         choose_language_model(llm, os.environ)
     given = runner.given_token(token, token_file, os.environ)
     shown = runner.token_for(host, given, insecure=insecure, behind_proxy=trust_proxy)
-    guarded = shown.value is not None or (runner.is_loopback(host) and not trust_proxy)
+    guarded = shown.value is not None or (is_loopback(host) and not trust_proxy)
     if not guarded:
         place = "your proxy" if trust_proxy else host
         typer.secho(f"Insecure: everyone who reaches {place} can talk with the agent at your cost.", fg="yellow")
@@ -178,7 +179,7 @@ def serve(
         brand=str(brand.resolve()) if brand is not None else None,
         connect_origins=origins_of(connect_origin or [], "--connect-origin"),
         max_busy=max_busy,
-        hosts=LOOPBACK_HOSTS if runner.is_loopback(host) else None,
+        hosts=LOOPBACK_HOSTS if is_loopback(host) else None,
         trust_forwarded=trust_proxy,
         drain_s=0 if reload else drain,
         routes=routes_of(route or []),

@@ -58,7 +58,7 @@ def parts_of_address(text: str, source: str, schemes: Iterable[str] = ("http", "
     text = pasted(text)
     if not re.match("[a-zA-Z][a-zA-Z0-9+.-]*://", text):
         host = text.partition("/")[0].rpartition("@")[2]
-        text = ("http" if _is_here(host) else "https") + "://" + text.lstrip("/")
+        text = ("http" if is_loopback(_without_port(host)) else "https") + "://" + text.lstrip("/")
     try:
         parts = urlsplit(text)
         is_address = bool(parts.hostname) and parts.port != 0 and not re.search(r"\s", text)
@@ -69,15 +69,18 @@ def parts_of_address(text: str, source: str, schemes: Iterable[str] = ("http", "
     return parts._replace(fragment="")
 
 
-def _is_here(host: str) -> bool:
-    """Whether a host with or without its port is this computer."""
-    name = host.partition("]")[0].lstrip("[") if host.startswith("[") else host.partition(":")[0]
-    if name.lower() == "localhost":
+def is_loopback(host: str) -> bool:
+    """Return whether only programs on this machine can reach the host."""
+    if host.lower() == "localhost":
         return True
     try:
-        return ipaddress.ip_address(name).is_loopback
+        return ipaddress.ip_address(host).is_loopback
     except ValueError:
         return False
+
+
+def _without_port(host: str) -> str:
+    return host.partition("]")[0].lstrip("[") if host.startswith("[") else host.partition(":")[0]
 
 
 def socket_address(parts: SplitResult, path: str, **query: str) -> str:

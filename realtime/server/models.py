@@ -13,12 +13,12 @@ from realtime.agent import RealtimeAgent
 from realtime.errors import ClientError, ProviderError, UsageError
 from realtime.event.config import SessionConfig
 from realtime.model.base import RealtimeModel
+from realtime.model.credentials import is_loopback
 from realtime.model.local.chat import choice_in
 from realtime.model.local.choices import SMALL, Choice, Found, choice_of
 from realtime.model.local.weights import small_model_looks_installed
 from realtime.model.open import open_model
 from realtime.model.services import SERVICES, Service, default_model
-from realtime.server.runner import is_loopback
 
 MAX_OPEN = 32
 """Models kept open by name; clients may name any model of a provider."""

@@ -27,6 +27,7 @@ from uvicorn.protocols.websockets.auto import AutoWebSocketsProtocol
 from uvicorn.supervisors import ChangeReload
 
 from realtime.errors import UsageError
+from realtime.model.credentials import is_loopback
 from realtime.server.calls import Calls
 from realtime.server.http_guard import GuardedHttp, connections_of, counted, settings_of
 from realtime.server.tls_listener import TlsListener
@@ -61,16 +62,6 @@ class TlsFiles:
 
     certificate: Path
     key: Path
-
-
-def is_loopback(host: str) -> bool:
-    """Return whether only programs on this machine can reach the host."""
-    if host.lower() == "localhost":
-        return True
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return False
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,6 +13,7 @@ import pytest
 from cryptography import x509
 
 from realtime.errors import UsageError
+from realtime.model.credentials import is_loopback
 from realtime.server import folders, runner
 from realtime.server import tls as tls_module
 from realtime.server.settings import ServerSettings
@@ -56,9 +57,9 @@ def test_a_host_that_cannot_be_had_is_one_sentence(host: str, code: str) -> None
 
 def test_which_hosts_are_loopback() -> None:
     for host in ("127.0.0.1", "127.9.9.9", "localhost", "::1"):
-        assert runner.is_loopback(host), host
+        assert is_loopback(host), host
     for host in ("0.0.0.0", "::", "192.168.1.5", "voice.example", *runner.lan_addresses()):
-        assert not runner.is_loopback(host), host
+        assert not is_loopback(host), host
 
 
 ANYWHERE, HERE = "0.0.0.0", "127.0.0.1"
