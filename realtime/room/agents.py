@@ -16,8 +16,9 @@ from realtime.event import server as s
 from realtime.event.config import SessionConfig
 from realtime.room.agent_participant import AgentParticipant, Hub, Listens
 from realtime.room.context import RoomContext
-from realtime.room.floor import Participant, Said
+from realtime.room.floor import Said
 from realtime.room.floor_keeper import FloorKeeper
+from realtime.room.participant import Participant
 from realtime.room.people import People, joined
 from realtime.room.speaker import Speaker
 from realtime.room.thinking import ThinkingAgent

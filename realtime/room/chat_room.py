@@ -27,9 +27,10 @@ from realtime.module import StateModule
 from realtime.room.agent_participant import Listens
 from realtime.room.consent import ConsentBy
 from realtime.room.context import RoomContext
-from realtime.room.floor import MAX_AGENT_TURNS, Participant, Policy, broadcast, folded
+from realtime.room.floor import MAX_AGENT_TURNS, Policy, broadcast
 from realtime.room.human_participant import HumanParticipant
 from realtime.room.names import settled_name
+from realtime.room.participant import Participant, folded
 from realtime.room.people import ABSENT_S, People, joined
 from realtime.room.saved import restore, save
 from realtime.room.thinking import (

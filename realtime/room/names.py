@@ -11,7 +11,7 @@ import unicodedata
 from collections.abc import Callable
 
 from realtime.errors import ClientError
-from realtime.room.floor import JOINERS
+from realtime.room.participant import JOINERS
 
 MAX_NAME_CHARS = 64
 RESERVED = ("System",)

@@ -11,9 +11,9 @@ from realtime.agent.realtime import RealtimeAgent
 from realtime.errors import ClientError
 from realtime.event import server as s
 from realtime.room.agent_participant import AgentParticipant
-from realtime.room.floor import Participant, folded
 from realtime.room.human_participant import HumanParticipant
 from realtime.room.names import look_alike
+from realtime.room.participant import Participant, folded
 from realtime.room.record import Record
 
 ABSENT_S = 60.0

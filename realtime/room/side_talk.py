@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from realtime.room.floor import Participant, called_in, named_in
+from realtime.room.addressee import called_in
+from realtime.room.participant import Participant, named_in
 from realtime.turn.small_talk import DEFAULT_BACKCHANNELS, rest_of, tokens_of
 
 CALLED_S = 4.0
@@ -21,14 +22,15 @@ class SideTalk:
     def addressed(self, who: str, words: str, participants: tuple[Participant, ...], now_s: float) -> bool | None:
         """Whether these words are to an agent; False: to another human; None: unknown.
 
-        `who` is the id of the human who says them. A human is called at the beginning or the end ("Ben, look!"), an
-        agent wherever its name stands. Who was called answers, unless they name an agent or their words take the floor.
+        `who` is the id of the human who says them. Humans and agents are called as in any turn; an agent that is only
+        named may stop, too. Who was called answers, unless they name an agent or their words take the floor.
         """
         humans = tuple(one for one in participants if one.kind == "human" and one.id != who)
         agents = tuple(one for one in participants if one.kind == "agent")
-        human = called_in(words, humans)
-        if human is not None:
-            self._called[human.id] = who, now_s + CALLED_S
+        called = [one for one in called_in(words, participants) if one.id != who]
+        if called and all(one.kind == "human" for one in called):
+            for one in called:
+                self._called[one.id] = who, now_s + CALLED_S
             return False
         if named_in(words, agents, besides=humans) is not None:
             self._called.pop(who, None)

@@ -16,10 +16,11 @@ from realtime.room.agent_participant import AgentParticipant, Listens
 from realtime.room.agents import Agents
 from realtime.room.consent import Consent, ConsentBy
 from realtime.room.context import RoomContext
-from realtime.room.floor import Kind, Policy, Said
+from realtime.room.floor import Policy, Said
 from realtime.room.floor_keeper import FloorKeeper
 from realtime.room.human_participant import HumanParticipant
 from realtime.room.overlaps import Overlaps
+from realtime.room.participant import Kind
 from realtime.room.people import People
 from realtime.room.questions import Questions
 from realtime.room.speaker import SETTLE_S, STALLED_S, Speaker

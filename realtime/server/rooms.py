@@ -17,9 +17,10 @@ from realtime.event import server as s
 from realtime.event.config import SessionConfig
 from realtime.model.base import RealtimeModel
 from realtime.room import ChatRoom
-from realtime.room.floor import POLICIES, folded
+from realtime.room.floor import POLICIES
 from realtime.room.human_participant import HumanParticipant
 from realtime.room.names import settled_name
+from realtime.room.participant import folded
 from realtime.room.thinking import RoomAgent
 from realtime.runtime import Runtime
 

@@ -8,19 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from realtime.room.floor import (
-    POLICIES,
-    FloorState,
-    Kind,
-    Participant,
-    Said,
-    addressed,
-    broadcast,
-    moderator,
-    named_in,
-    round_robin,
-    with_turn,
-)
+from realtime.room.floor import POLICIES, FloorState, Said, addressed, broadcast, moderator, round_robin, with_turn
+from realtime.room.participant import Kind, Participant, named_in
 from tests.tables import rows
 
 ANNA = Participant("h1", "Anna", "human")

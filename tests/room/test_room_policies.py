@@ -7,8 +7,9 @@ from typing import Any
 import pytest
 
 from realtime.event import server as s
-from realtime.room.floor import FloorState, Participant, broadcast, moderator
+from realtime.room.floor import FloorState, broadcast, moderator
 from realtime.room.floor_keeper import POLICY_S
+from realtime.room.participant import Participant
 from tests.room.rooms import anna_in, two
 
 pytestmark = pytest.mark.virtual_time(limit_s=7_200)

@@ -1,6 +1,7 @@
 """To whom a human speaks over an agent's reply, by the words alone."""
 
-from realtime.room.floor import Participant, called_in
+from realtime.room.addressee import called_in
+from realtime.room.participant import Participant
 from realtime.room.side_talk import CALLED_S, SideTalk
 from tests.tables import rows
 
@@ -11,12 +12,12 @@ ROOM = (ANNA, BEN, LEE, ALICE, BOB)
 
 
 def test_a_human_is_called_at_the_beginning_or_the_end_and_not_within_a_sentence() -> None:
-    assert [words for (words,) in rows("names.tsv", "calls") if called_in(words, ROOM) != BEN] == []
+    assert [words for (words,) in rows("names.tsv", "calls") if called_in(words, ROOM) != (BEN,)] == []
     assert [words for (words,) in [[""], *rows("names.tsv", "mentions")] if called_in(words, ROOM)] == []
 
 
 def test_of_names_that_end_alike_the_longest_is_called() -> None:
-    assert called_in("Anna Lee, look!", (ANNA, LEE, LEE_2)) == LEE_2
+    assert called_in("Anna Lee, look!", (ANNA, LEE, LEE_2)) == (LEE_2,)
 
 
 def test_words_are_to_an_agent_that_they_name_and_to_a_human_whom_they_call() -> None:

@@ -12,7 +12,8 @@ import pytest
 from realtime.agent import RealtimeAgent
 from realtime.model.local.model import LocalRealtimeModel
 from realtime.model.scripted import ScriptedModel, echo_bot
-from realtime.room.floor import FloorState, Participant, Said, named_in, with_turn
+from realtime.room.floor import FloorState, Said, with_turn
+from realtime.room.participant import Participant, named_in
 from tests.agent.thinking import react
 from tests.server.harness import serving_app
 
