@@ -356,6 +356,7 @@ class RunSettings:
             output_modalities=config.output_modalities or ("audio",),
             turn_detection=self._detection_for_model(),
             input_audio_transcription=config.input_audio_transcription is not False,
+            names=config.names or (),
             temperature=config.temperature,
             max_output_tokens=None if config.max_output_tokens == "inf" else config.max_output_tokens,
             extra=config.extra or {},

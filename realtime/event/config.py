@@ -106,6 +106,7 @@ class SessionConfig(msgspec.Struct, frozen=True, kw_only=True):
     requests it (`client_response_create`). `model_provider` and `model` choose the model, where the server offers a
     choice. `audio_frames="binary"` (subprotocol `realtime.v1` only) sends speech as binary frames. The two formats give
     the rate of the client's binary audio (default 16000 Hz) and of the speech it wants (default 24000 Hz).
+    `names` are names that may be said, a hint to the recogniser of the embedded model; in a room the agents'.
     `recording=true` is the speakers' consent to keep the sound of the call, where the server keeps any; it is given at
     the beginning and cannot be added later. `temperature`, `max_output_tokens` (`inf` lifts an earlier limit) and
     `extra` go to the provider unchanged. Unknown keys are ignored.
@@ -114,6 +115,7 @@ class SessionConfig(msgspec.Struct, frozen=True, kw_only=True):
     instructions: str | None = None
     user_name: str | None = None
     agent_name: str | None = None
+    names: tuple[str, ...] | None = None
     model_provider: str | None = None
     model: str | None = None
     voice: str | None = None

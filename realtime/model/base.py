@@ -71,7 +71,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     """The effective settings of a model's session.
 
     `turn_detection="none"` switches the provider's detector off; `None` keeps its default. `extra` is passed through.
-    `agent_name` names the agent of the session; providers do not get it: they read the instructions only.
+    `agent_name` names the agent of the session; providers do not get it: they read the instructions only. Nor do they
+    get `names`, which are likely to be said: no common field of theirs takes such a hint.
     """
 
     agent_name: str = ""
@@ -81,6 +82,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     output_modalities: tuple[Modality, ...] = ("audio",)
     turn_detection: TurnDetection | str | None = None
     input_audio_transcription: bool = True
+    names: tuple[str, ...] = ()
     temperature: float | None = None
     max_output_tokens: int | None = None
     extra: dict[str, Any] = {}

@@ -211,7 +211,8 @@ def _calls(said: str, place: _Place, language: _Language) -> bool:
         # "I never understood modern art" calls nobody; a question or a request with the name behind it does.
         asking = rest_of(words_before, language.openers)[0][0]
         is_asked = asking in language.words("questions", "auxiliaries", "commands")
-        return is_asked or last in language.words("second_person") or _is_greeted(words_before, language)
+        is_handed_over = last in language.words("second_person", "calls_at_the_end")
+        return is_asked or is_handed_over or _is_greeted(words_before, language)
     if is_last:
         return not is_date or last in language.words("calls_at_the_end")
     if not rest_of([last], language.phrases("trailers"))[0]:

@@ -7,8 +7,6 @@ import logging
 from collections.abc import Callable, Container, Sequence
 from dataclasses import dataclass, field
 
-import msgspec
-
 from realtime.agent.base import AgentBase
 from realtime.agent.realtime import RealtimeAgent
 from realtime.errors import ClientError, RealtimeError
@@ -96,9 +94,9 @@ class Agents:
         self.people.come(Participant(participant.id, participant.name, "agent", silent=participant.is_silent))
 
     async def _connect(self, participant: AgentParticipant) -> None:
-        told = self._instructions(participant.agent)
-        await participant.join(msgspec.structs.replace(self._config, instructions=told))
-        if self._instructions(participant.agent) != told:
+        told = self._told(participant.agent)
+        await participant.join(self._config.merged(told))
+        if self._told(participant.agent) != told:
             self._tell_instructions(participant)
 
     # -- who else is there -----------------------------------------------------------------------------------------
@@ -110,7 +108,12 @@ class Agents:
                 self._tell_instructions(one)
 
     def _tell_instructions(self, participant: AgentParticipant) -> None:
-        participant.run.configure(SessionConfig(instructions=self._instructions(participant.agent)))
+        participant.run.configure(self._told(participant.agent))
+
+    def _told(self, agent: RealtimeAgent) -> SessionConfig:
+        return SessionConfig(
+            instructions=self._instructions(agent), names=tuple(one.name for one in self.people.expected)
+        )
 
     def _instructions(self, agent: RealtimeAgent) -> str:
         others = ", ".join(one.name for one in self.people.expected if one is not agent) or "nobody else"

@@ -64,7 +64,7 @@ class FloorState:
 
     @property
     def addressees(self) -> tuple[Participant, ...]:
-        """Whom the last turn calls by name, in that order; nobody calls themselves."""
+        """Whom the last turn calls by name, in that order; never its speaker."""
         last = self.last
         if last is None:
             return ()
@@ -72,7 +72,7 @@ class FloorState:
 
     @property
     def is_among_humans(self) -> bool:
-        """Whether the last turn is a human's to another human, whom it calls: no agent answers it."""
+        """Whether the last turn calls only humans: then no agent answers."""
         called = self.addressees
         is_human = self.last is not None and self.last.kind == "human"
         return is_human and bool(called) and all(one.kind == "human" for one in called)
@@ -208,7 +208,7 @@ def _next_after(state: FloorState, before: Said | None) -> str | None:
 def _spoken_to(state: FloorState, said: Said) -> Participant | None:
     """The agent that a turn is to, and that is not silent; an agent does not address itself.
 
-    A human calls it ("see you on Friday" calls nobody); agents, which write whole sentences, may only name it.
+    A human calls it; agents, which write whole sentences, may only name it.
     """
     others = tuple(one for one in state.agents if one.id != said.id and not one.silent)
     called = next((one for one in called_in(said.text, state.participants) if one in others), None)

@@ -174,6 +174,15 @@ def test_a_silent_agent_answers_who_calls_it_and_no_one_else(policy: Any) -> Non
         assert policy(after(WITH_FRIDAY, (ANNA, mentions))) == ALICE.id
 
 
+@each_policy
+def test_a_turn_that_calls_a_human_is_answered_by_no_agent(policy: Any) -> None:
+    ben = Participant("h2", "Ben", "human")
+    state = FloorState((ANNA, ben, FRIDAY, ALICE))
+    for text in ("Ben what do you think", "What do you think, Ben?"):
+        assert policy(after(state, (ANNA, text))) is None
+    assert policy(after(state, (ANNA, "Ben and Alice what do you think"))) == ALICE.id
+
+
 def test_a_silent_agent_that_is_away_or_muted_or_has_a_longer_name_is_not_called() -> None:
     for gone in (replace(FRIDAY, away=True), replace(FRIDAY, muted=True)):
         state = after(FloorState((ANNA, gone, ALICE)), (ANNA, "Friday, hello."))

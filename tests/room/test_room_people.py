@@ -117,6 +117,7 @@ async def test_an_agent_that_is_renamed_knows_it_and_so_do_the_others() -> None:
         await asyncio.sleep(0.1)
         assert "You are Eva, in a room" in told(alice)
         assert "these other agents: Eva." in told(bob)
+        assert bob.of(SessionUpdate)[-1].settings.names == ("Eva", "Bob"), "what the recogniser hears better"
         assert [one["name"] for one in home.room.describe()["agents"]] == ["Eva", "Bob"]
         await home.room.add(agent("Carl", TalkModel()))
         alice.die()

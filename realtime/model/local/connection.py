@@ -50,6 +50,8 @@ from realtime.state.conversation import Conversation
 logger = logging.getLogger(__name__)
 
 # Speech this soon after a turn's end continues that turn, if the response to it was withdrawn.
+_HINT_CHARS = 200
+"""How much of the names that may be said the recogniser is told: a long hint costs as much as speech."""
 _HASTY_MS = 800
 # Without audio for this long the current turn is over; a stalled network mostly recovers sooner.
 _AUDIO_STOPPED_S = 2.0
@@ -215,6 +217,7 @@ class LocalConnection:
             return False
         known = self._settings.turn_detection == settings.turn_detection
         self._settings = settings
+        self._recognition.hint = ", ".join(settings.names)[:_HINT_CHARS]
         wanted, voices = settings.voice or self._voice, self._parts.voices
         if wanted and voices and wanted not in voices:
             speaks = choose_voice(wanted, voices)

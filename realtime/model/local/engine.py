@@ -185,15 +185,17 @@ class SpeechEngine:
                 self._with_better = with_better(self._parts, self._load_better, progress)
             return self._with_better
 
-    def transcribe(self, recognizer: Transcriber, pcm16_16k: bytes) -> asyncio.Future[Transcript]:
+    def transcribe(self, recognizer: Transcriber, pcm16_16k: bytes, context: str = "") -> asyncio.Future[Transcript]:
         """Recognise a clip; cancelling a waiting clip costs nothing. Raises Overflow if too many wait."""
-        return self._ears.run(recognizer.transcribe, pcm16_16k)
+        return self._ears.run(recognizer.transcribe, pcm16_16k, context)
 
-    def transcribe_better(self, recognizer: Transcriber, pcm16_16k: bytes) -> asyncio.Future[Transcript] | None:
+    def transcribe_better(
+        self, recognizer: Transcriber, pcm16_16k: bytes, context: str = ""
+    ) -> asyncio.Future[Transcript] | None:
         """Recognise a clip with the better recogniser; None if too much waits for it."""
         if self._better_ears.waiting > _BETTER_LIMIT:
             return None
-        return self._better_ears.run(recognizer.transcribe, pcm16_16k)
+        return self._better_ears.run(recognizer.transcribe, pcm16_16k, context)
 
     def transcribe_part(
         self, recognizer: Transcriber, pcm16_16k: bytes, context: str

@@ -36,6 +36,8 @@ class Recognition:
         self._recognizer = recognizer
         self._better = better
         self._on_words = on_words
+        self.hint = ""
+        """Text whose words and spelling are likelier than others: names of those who are present."""
         self._guess: asyncio.Future[Transcript] | None = None
         self._early: asyncio.Future[Transcript] | None = None
         """The recognition whose words help to end the turn."""
@@ -90,12 +92,12 @@ class Recognition:
         return self._start_fast(clip) if better is None else better
 
     def _start_better(self, clip: bytes) -> asyncio.Future[Transcript] | None:
-        return None if self._better is None else self._engine.transcribe_better(self._better, clip)
+        return None if self._better is None else self._engine.transcribe_better(self._better, clip, self.hint)
 
     def _start_fast(self, clip: bytes) -> asyncio.Future[Transcript] | None:
         assert self._recognizer is not None
         try:
-            return self._engine.transcribe(self._recognizer, clip)
+            return self._engine.transcribe(self._recognizer, clip, self.hint)
         except Overflow:
             logger.warning("recognition is overloaded, a turn of %d ms was dropped", ms_of(len(clip), RATE_HZ))
             return None

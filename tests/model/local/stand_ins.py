@@ -40,8 +40,10 @@ class FakeRecognizer:
     def __init__(self, *texts: str) -> None:
         self.texts = list(texts or ["hello there"])
         self.clips_ms: list[int] = []
+        self.hints: list[str] = []
 
     def transcribe(self, pcm16_16k: bytes, context: str = "") -> Transcript:
+        self.hints.append(context)
         self.clips_ms.append(len(pcm16_16k) // 32)
         text = self.texts.pop(0) if len(self.texts) > 1 else self.texts[0]
         if text == "!":

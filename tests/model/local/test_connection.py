@@ -207,6 +207,18 @@ async def test_a_spoken_turn_is_answered_aloud_at_once(call: Call[Parrot]) -> No
     assert len(call.recognizer.clips_ms) == 1
 
 
+async def test_the_recogniser_is_told_the_names_that_may_be_said(call: Call[Parrot]) -> None:
+    await speak(call, 1_000)
+    await call.until(m.ModelResponseDoneEvent)
+    call.send(SessionUpdate(Settings(names=("Friday", "Robin") + ("Anna",) * 1_000)))
+    await speak(call, 1_000)
+    await call.until(m.ModelResponseDoneEvent, 2)
+    before, told = dict.fromkeys(call.recognizer.hints)
+    assert before == ""
+    assert told.startswith("Friday, Robin, Anna")
+    assert len(told) == 200, "a hint costs as much as speech"
+
+
 async def test_a_guess_is_thrown_away_when_the_voice_goes_on(call: Call[Parrot]) -> None:
     call.recognizer.texts = ["I would", "I would like tea"]
     await call.say(silence(400), speech(600), silence(320), speech(600), silence(1000))

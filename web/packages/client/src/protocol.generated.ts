@@ -215,6 +215,7 @@ export interface PermissionSettings {
  * requests it (`client_response_create`). `model_provider` and `model` choose the model, where the server offers a
  * choice. `audio_frames="binary"` (subprotocol `realtime.v1` only) sends speech as binary frames. The two formats give
  * the rate of the client's binary audio (default 16000 Hz) and of the speech it wants (default 24000 Hz).
+ * `names` are names that may be said, a hint to the recogniser of the embedded model; in a room the agents'.
  * `recording=true` is the speakers' consent to keep the sound of the call, where the server keeps any; it is given at
  * the beginning and cannot be added later. `temperature`, `max_output_tokens` (`inf` lifts an earlier limit) and
  * `extra` go to the provider unchanged. Unknown keys are ignored.
@@ -223,6 +224,7 @@ export interface SessionConfig {
   instructions?: string | null;
   user_name?: string | null;
   agent_name?: string | null;
+  names?: string[] | null;
   model_provider?: string | null;
   model?: string | null;
   voice?: string | null;
