@@ -75,7 +75,7 @@ class _Place(NamedTuple):
 
 
 def called_in(text: str, participants: Sequence[Participant]) -> tuple[Participant, ...]:
-    """Which of `participants` the text calls, in the order of their names in it; none where it calls nobody.
+    """Which of `participants` the text calls, in the order of their names in it.
 
     Case, composition and missing accents do not count; a name that is written in no other way is found by its sound,
     and in parts ("rob in"). `participants` are all who are present: a call for `Anna 2` is none for `Anna`.
@@ -163,9 +163,9 @@ def _by_sound(said: str, participants: Sequence[Participant]) -> Iterator[_Place
 
 
 def sounds_like(heard: str, name: str) -> bool:
-    """Whether a recogniser may have written `name` as `heard` (letters in lower case, without accents).
+    """Whether a recogniser may have written `name` as `heard`.
 
-    Both have the same consonants and syllables; in a short name the vowel counts too: "ball" is not Bill.
+    Both are letters in lower case, without accents. They have the same consonants and syllables; in a short name the vowel counts too: "ball" is not Bill.
     """
     if len(name) < 3 or not name.isascii() or _sound(heard) != _sound(name):
         return False
@@ -250,7 +250,7 @@ def _takes_a_name(before: str, language: _Language) -> bool:
 
 
 def _begins_clause(after: str, name: str, language: _Language) -> bool:
-    """Whether these words begin a clause of their own, instead of saying what the named one is or does."""
+    """Whether these words begin a clause, and do not say what the named one is or does."""
     start = after.lstrip(" ,，、")
     if start and is_unspaced(start[0]):
         return start.startswith(tuple(language.words("clause_starts", "questions")))
