@@ -1,4 +1,4 @@
-"""Reports the background tools of a call to its model and listeners: those of all agents in it."""
+"""Reports to model and listeners what outlasts a reply: background tools of all agents, and late results."""
 
 from __future__ import annotations
 
@@ -20,6 +20,7 @@ from realtime.tool.background import (
     BackgroundTask,
     begun_hint,
     count_begun,
+    late_hint,
     left_open,
     lost_hint,
     progress_hint,
@@ -54,6 +55,7 @@ class ToldOfBackground:
     def __post_init__(self) -> None:
         background = self.toolkit.background
         background.n_started = count_begun(self.host.conversation.items())
+        self.controller.responses.on_late_result = self._comes_late
         background.on_start, background.on_report, background.on_done = self._begins, self._reports, self._done
 
     def tell_what_was_lost(self) -> None:
@@ -115,6 +117,12 @@ class ToldOfBackground:
         self._hint(task, result_hint(task), speaks=is_spoken and self.settings.may_speak_unasked)
         if is_spoken and self.host.own is None:
             self._after_answer(task, self.host.ask_for_floor)
+
+    def _comes_late(self, result: ToolResultBlock) -> None:
+        """The user went on talking while a tool ran: its result is owed to them."""
+        self.announcer.hint(late_hint(result), speaks=self.settings.may_speak_unasked)
+        if self.host.own is None:
+            self.host.ask_for_floor()
 
     def _hint(self, task: BackgroundTask, hint: HintBlock, *, speaks: bool = False) -> None:
         self._after_answer(task, partial(self.announcer.hint, hint, speaks=speaks))

@@ -7,7 +7,7 @@ in the `Ledger` (`realtime.turn.responses`); what their tool calls do, in `realt
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import assert_never
 
 import msgspec
@@ -22,7 +22,7 @@ from realtime.agent.withholding import Withholding
 from realtime.event import model as m
 from realtime.event import server as s
 from realtime.event.base import AudioFormat, ContentPart, Item, ResponseOverrides
-from realtime.message import ToolResultBlock
+from realtime.message import ToolResultBlock, ToolResultState
 from realtime.model import base
 from realtime.state.latency import RESUMES
 from realtime.turn.machine import Signal
@@ -66,6 +66,8 @@ class Responses:
         self._open: dict[str, OpenResponse] = {}
         self._cut: OpenCut | None = None
         self.claims: Withholding | None = None
+        self.on_late_result: Callable[[ToolResultBlock], None] = lambda result: None
+        """Gets the result of a tool whose response another turn has replaced: nothing would tell the user."""
         self.tool_calls = ToolCalls(context, tools, ledger)
 
     # -- asking and interrupting -----------------------------------------------------------------------------------
@@ -414,6 +416,8 @@ class Responses:
         if response is None:
             return None
         self._ledger.answer(response, result.id)
+        if response.cancelled and result.state is not ToolResultState.INTERRUPTED:
+            self.on_late_result(result)
         return Signal.RESPONSE_DONE if self._follow_up(response) is After.END else None
 
     def _follow_up(self, response: Response) -> After:

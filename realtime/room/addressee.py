@@ -21,7 +21,7 @@ from realtime.room.participant import Participant, folded, is_unspaced, is_word,
 from realtime.turn.small_talk import BACKCHANNELS, DEFAULT_BACKCHANNELS, TAKES_FLOOR, phrases_of, rest_of, tokens_of
 
 MAX_CHARACTERS = 2_000
-"""How much of the beginning and of the end of a turn is read: a call stands there."""
+"""How much of both ends of a long turn is read."""
 _LIKE_ENOUGH = 0.5
 """Least share of equal letters of two spellings of one sound: "Phoebe" and "feebee" have half."""
 _LETTERS = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)*")
@@ -75,7 +75,7 @@ class _Place(NamedTuple):
 
 
 def called_in(text: str, participants: Sequence[Participant]) -> tuple[Participant, ...]:
-    """Which of `participants` the text calls, in the order of their names in it.
+    """Whom of `participants` the text calls, in the order of their names.
 
     Case, composition and missing accents do not count; a name that is written in no other way is found by its sound,
     and in parts ("rob in"). `participants` are all who are present: a call for `Anna 2` is none for `Anna`.
@@ -96,7 +96,7 @@ def called_in(text: str, participants: Sequence[Participant]) -> tuple[Participa
 
 
 def _is_told_of(said: str, called: _Place, place: _Place, language: _Language) -> bool:
-    """Whether a name behind a called one, in the same sentence, is one that they talk about."""
+    """Whether a name behind a called one is talked about."""
     between = said[called.end : place.start].rstrip()
     if _SENTENCE_END.search(between) or between.endswith(","):
         return False
@@ -139,7 +139,7 @@ def _names(said: str, participants: Sequence[Participant]) -> list[_Place]:
 
 
 def _apart(places_: list[_Place], kept: list[_Place]) -> list[_Place]:
-    """Those of `places_` that overlap none before them and none of `kept`, with `kept`, in order."""
+    """`kept` and those of `places_` that overlap none of them, in order."""
     kept = list(kept)
     for place in sorted(places_, key=lambda one: (one.start, -one.end)):
         if all(place.end <= other.start or other.end <= place.start for other in kept):
@@ -165,7 +165,8 @@ def _by_sound(said: str, participants: Sequence[Participant]) -> Iterator[_Place
 def sounds_like(heard: str, name: str) -> bool:
     """Whether a recogniser may have written `name` as `heard`.
 
-    Both are letters in lower case, without accents. They have the same consonants and syllables; in a short name the vowel counts too: "ball" is not Bill.
+    Both are letters in lower case, without accents. They have the same consonants and syllables; in a short name the
+    vowel counts too: "ball" is not Bill.
     """
     if len(name) < 3 or not name.isascii() or _sound(heard) != _sound(name):
         return False
@@ -208,7 +209,7 @@ def _calls(said: str, place: _Place, language: _Language) -> bool:
     last = words_before[-1]
     is_date = name in language.words("calendar")
     if is_last and name in language.words("ordinary_names"):
-        # "I never understood modern art" calls nobody; a question or a request with the name behind it does.
+        # "I never understood modern art" is no call; a question or a request with the name behind it does.
         asking = rest_of(words_before, language.openers)[0][0]
         is_asked = asking in language.words("questions", "auxiliaries", "commands")
         is_handed_over = last in language.words("second_person", "calls_at_the_end")
@@ -250,7 +251,9 @@ def _takes_a_name(before: str, language: _Language) -> bool:
 
 
 def _begins_clause(after: str, name: str, language: _Language) -> bool:
-    """Whether these words begin a clause, and do not say what the named one is or does."""
+    """Whether these words begin a clause of their own.
+
+    Others say what the named one is or does."""
     start = after.lstrip(" ,，、")
     if start and is_unspaced(start[0]):
         return start.startswith(tuple(language.words("clause_starts", "questions")))

@@ -278,6 +278,17 @@ def result_hint(task: BackgroundTask) -> HintBlock:
     return HintBlock(hint=system_reminder(told), source=task.call.name)
 
 
+def late_hint(result: ToolResultBlock) -> HintBlock:
+    """Return the hint about a tool that outlasted its reply."""
+    how = "has failed" if result.state is ToolResultState.ERROR else "is done"
+    text = result.output_text(names_media=True)
+    told = (
+        f"The tool {result.name} (call {result.id}) {how}. The talk went on meanwhile, so the user does not know it."
+        f"{_asks('spoken')} Its result:\n{text}"
+    )
+    return HintBlock(hint=system_reminder(told), source=result.name)
+
+
 def stopped_hint(task: BackgroundTask, why: str = "") -> HintBlock:
     """Return the hint that a background tool was stopped; `why` may say the reason."""
     told = f"The background tool {task.call.name} (task {task.id}) was stopped{why}: no result will come."

@@ -319,3 +319,81 @@ async def test_words_wait_for_silence_and_are_dropped_once_their_tool_has_ended(
             for seconds, n_words in pauses:
                 await asyncio.sleep(seconds)
                 assert len(words_asked(made)) == n_words
+
+
+async def lookup(topic: str) -> str:
+    """Look it up."""
+    await asyncio.sleep(4)
+    if topic == "gin":
+        raise ValueError("no such tea")
+    return f"{topic} is green"
+
+
+def with_lookup() -> Toolkit:
+    toolkit = Toolkit()
+    toolkit.register(lookup)
+    return toolkit
+
+
+def late(how: str, result: str) -> str:
+    return (
+        f"<system-reminder>\nThe tool lookup (call call_1) {how}. The talk went on meanwhile, so the user does not know "
+        f"it. Tell the user now, in your own words. Its result:\n{result}\n</system-reminder>"
+    )
+
+
+@asynccontextmanager
+async def outrun(*, typed: bool = False, topic: str = "tea", **options: Any) -> AsyncIterator[Call]:
+    """A call whose user says "Take your time." while a tool that they asked for runs."""
+    async with call(toolkit=with_lookup(), **options) as made:
+        ask_tools(made, ("call_1", "lookup", f'{{"topic": "{topic}"}}'))
+        await asyncio.sleep(1)
+        if typed:
+            made.receive(c.ClientTextAppendEvent(text="Take your time."))
+        else:
+            made.link.hear_start("u1")
+            await asyncio.sleep(0.6)
+            made.link.hear_end("u1", text="Take your time.")
+            await asyncio.sleep(0.3)
+        made.link.reply(500, "I will.")
+        yield made
+
+
+@pytest.mark.parametrize("typed", [True, False], ids=["typed", "spoken"])
+@pytest.mark.parametrize(
+    ("topic", "told"),
+    [("tea", late("is done", "tea is green")), ("gin", late("has failed", "no such tea"))],
+    ids=["done", "failed"],
+)
+async def test_a_result_that_another_turn_has_overtaken_is_told_in_the_next_silence(
+    typed: bool, topic: str, told: str
+) -> None:
+    async with outrun(typed=typed, topic=topic) as made:
+        before = asked(made)
+        assert hints(made) == []
+        await asyncio.sleep(5)
+        (hint,) = hints(made)
+        assert hint.split("Its result:")[0] == told.split("Its result:")[0]
+        assert told.split("Its result:\n")[1].split("\n")[0] in hint
+        assert asked(made) == before + 1, "once"
+        made.link.reply(1_000, "Tea is green.")
+        await asyncio.sleep(20)
+        assert asked(made) == before + 1
+        made.check_heard_truth()
+
+
+async def test_an_overtaken_result_is_known_and_not_spoken_where_the_agent_may_not_speak_unasked() -> None:
+    async with outrun(config=SessionConfig(auto_response=False)) as made:
+        before = asked(made)
+        await asyncio.sleep(10)
+        assert len(hints(made)) == 1
+        assert asked(made) == before
+
+
+async def test_a_tool_that_the_user_cancels_owes_nothing() -> None:
+    async with call(toolkit=with_lookup()) as made:
+        ask_tools(made, ("call_1", "lookup", '{"topic": "tea"}'))
+        await asyncio.sleep(1)
+        made.receive(c.ClientResponseCancelEvent())
+        await asyncio.sleep(10)
+        assert hints(made) == []

@@ -51,7 +51,7 @@ logger = logging.getLogger(__name__)
 
 # Speech this soon after a turn's end continues that turn, if the response to it was withdrawn.
 _HINT_CHARS = 200
-"""How much of the names that may be said the recogniser is told: a long hint costs as much as speech."""
+"""How much of a hint the recogniser gets: a long one costs as much as speech."""
 _HASTY_MS = 800
 # Without audio for this long the current turn is over; a stalled network mostly recovers sooner.
 _AUDIO_STOPPED_S = 2.0
