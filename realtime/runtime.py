@@ -35,6 +35,11 @@ def cpu_s_of(loop: asyncio.AbstractEventLoop) -> float:
     return own()
 
 
+def runs_in_real_time(loop: asyncio.AbstractEventLoop) -> bool:
+    """Whether the loop's clock is that of the machine: a loop in virtual time is kept by nothing."""
+    return not hasattr(loop, "cpu_s")
+
+
 _CHANCE = Random()
 
 

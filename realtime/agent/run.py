@@ -203,6 +203,7 @@ class AgentRun:
             tool_timeout_s=self.spec.tool_timeout_s,
             states={BackgroundTasks: background, CallDeeds: deeds},
             permissions=lambda: self.permissions.of(host.acts_for()),
+            on_blocked=self._tell_error,
         )
         try:
             async with asyncio.TaskGroup() as group:

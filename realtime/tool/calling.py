@@ -97,6 +97,7 @@ async def responses_of(
         executor=tool.executor,
         in_thread=tool.in_thread,
         timeout_s=timeout_s,
+        on_blocked=scope.on_blocked,
     )
     output = Output()
     try:

@@ -20,6 +20,7 @@ from realtime.errors import BadTool
 from realtime.event.server import ProgressKind
 from realtime.message import Msg, ToolCallBlock, ToolResultBlock
 from realtime.permission import PermissionDecision, PermissionEngine
+from realtime.tool.blocking import OnBlocked, ignored
 from realtime.tool.running import standing_still
 
 logger = logging.getLogger(__name__)
@@ -119,6 +120,8 @@ class ToolScope:
     """Id of its tool call, as the listeners know it."""
     tool_timeout_s: float | None = AGENT_TOOL_S
     """How long a tool of an agent may run; None: as long as it likes."""
+    on_blocked: OnBlocked = ignored
+    """Takes the error about a tool that has blocked the event loop."""
     speaker: object | None = None
     """The agent whose words are those of the call: its tool calls are in the log, and it reads the call's hints."""
 

@@ -12,10 +12,12 @@ import logging
 import threading
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator
 from concurrent.futures import Executor
-from contextlib import aclosing, asynccontextmanager, contextmanager
+from contextlib import aclosing, asynccontextmanager, contextmanager, nullcontext
 from contextvars import Context, ContextVar, copy_context
 from dataclasses import dataclass
 from typing import Any
+
+from realtime.tool.blocking import OnBlocked, ignored, watched
 
 logger = logging.getLogger(__name__)
 
@@ -139,7 +141,13 @@ def standing_still(*limits: TimeLimit | None) -> Iterator[None]:
 
 
 async def steps_of(
-    function: Callable[[], Any], *, name: str, executor: Executor, in_thread: bool, timeout_s: float | None
+    function: Callable[[], Any],
+    *,
+    name: str,
+    executor: Executor,
+    in_thread: bool,
+    timeout_s: float | None,
+    on_blocked: OnBlocked = ignored,
 ) -> AsyncGenerator[Step, None]:
     """Run a function; yield its pieces, then how it ended.
 
@@ -149,7 +157,7 @@ async def steps_of(
     steps: asyncio.Queue[Step] = asyncio.Queue()
     limit = TimeLimit(timeout_s)
     with limit.in_force():
-        task = asyncio.create_task(_work(function, executor, in_thread, steps), name=name)
+        task = asyncio.create_task(_work(function, executor, in_thread, steps, name, on_blocked), name=name)
     try:
         while True:
             step: Step
@@ -183,7 +191,21 @@ _LEFT_BEHIND: set[asyncio.Task[Any]] = set()
 """Keeps alive the tasks that are not waited for any more."""
 
 
-async def _work(function: Callable[[], Any], executor: Executor, in_thread: bool, steps: asyncio.Queue[Step]) -> None:
+async def _work(
+    function: Callable[[], Any],
+    executor: Executor,
+    in_thread: bool,
+    steps: asyncio.Queue[Step],
+    name: str,
+    on_blocked: OnBlocked,
+) -> None:
+    with nullcontext() if in_thread else watched(name, function, on_blocked):
+        await _work_on(function, executor, in_thread, steps)
+
+
+async def _work_on(
+    function: Callable[[], Any], executor: Executor, in_thread: bool, steps: asyncio.Queue[Step]
+) -> None:
     last: Step
     try:
         if in_thread:

@@ -337,8 +337,8 @@ def with_lookup() -> Toolkit:
 
 def late(how: str, result: str) -> str:
     return (
-        f"<system-reminder>\nThe tool lookup (call call_1) {how}. The talk went on meanwhile, so the user does not know "
-        f"it. Tell the user now, in your own words. Its result:\n{result}\n</system-reminder>"
+        f"<system-reminder>\nThe tool lookup (call call_1) {how}. The talk went on meanwhile, so the user does not "
+        f"know it. Tell the user now, in your own words. Its result:\n{result}\n</system-reminder>"
     )
 
 
