@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 from collections.abc import Callable, Collection, Mapping
+from contextlib import suppress
 from functools import lru_cache, partial
 from typing import Any, Protocol
 
@@ -15,8 +17,10 @@ from realtime.errors import BadTool
 from realtime.event.decode import explain
 from realtime.message.blocks import read_input
 from realtime.tool.as_meant import as_meant
-from realtime.tool.parameters import EMPTY, Parameters, is_for_pydantic
+from realtime.tool.parameters import EMPTY, Parameters, is_constrained, reads_better
 
+MAX_ELEMENTS = 10_000
+"""Elements of an array that is written out; a larger one is told as it prints itself."""
 MAX_FAULTS = 3
 """Places in one argument whose faults the model is told."""
 
@@ -147,44 +151,42 @@ def _decoder(fields: tuple[Any, ...]) -> Callable[[Any], Any]:
     """
     struct = msgspec.defstruct("Arguments", fields, kw_only=True, forbid_unknown_fields=True)
     # Not strict: some models write 3.0 or "3" for 3. `builtin_types`: the values are those of JSON.
-    return partial(
-        msgspec.convert, type=struct, strict=False, builtin_types=(), str_keys=True, dec_hook=_read_foreign
-    )
+    return partial(msgspec.convert, type=struct, strict=False, builtin_types=(), str_keys=True, dec_hook=_read_foreign)
 
 
 def _described(annotation: Any, place: str) -> tuple[TypeAdapter[Any] | None, dict[str, Any]]:
     """Return what reads a type, None for msgspec, and its schema. Raises BadTool, which names `place`."""
     schema: dict[str, Any]
-    try:
-        for_pydantic = is_for_pydantic(annotation)
-        if not for_pydantic:
-            try:
-                msgspec.json.Decoder(annotation, dec_hook=_read_foreign)
-                schema, definitions = _by_msgspec(annotation)
-                return None, _written_out(schema, definitions, (), place)
-            except TypeError as error:
-                reason = error
+    why: Exception | None = None
+    if not reads_better(annotation):
         try:
-            adapter: TypeAdapter[Any] = TypeAdapter(annotation)
-            return adapter, _written_out(adapter.json_schema(), {}, (), place)
-        except (PydanticUserError, TypeError, RecursionError):
-            if not for_pydantic:
-                raise reason from None
-        schema, definitions = _by_msgspec(annotation)
-        return None, _written_out(schema, definitions, (), place)
-    except TypeError as error:
-        why = str(error).strip().splitlines()[-1]
+            schema = _by_msgspec(annotation, place)
+        except TypeError as error:
+            why = error
+        else:
+            return None, schema
+    try:
+        adapter: TypeAdapter[Any] = TypeAdapter(annotation)
+        return adapter, _written_out(adapter.json_schema(), {}, (), place)
+    except (PydanticUserError, TypeError, RecursionError, ImportError) as error:
+        if why is None and not is_constrained(annotation):
+            with suppress(TypeError):
+                return None, _by_msgspec(annotation, place)
+        told = error if why is None or isinstance(error, ImportError) else why
+        reason = str(told).strip().splitlines()[-1 if told is why else 0]
         raise BadTool(
-            f"{place} cannot be described in JSON Schema: {why}. Give it a type that JSON has, or hide it from the "
+            f"{place} cannot be described in JSON Schema: {reason}. Give it a type that JSON has, or hide it from the "
             "model by a preset argument"
         ) from error
 
 
-def _by_msgspec(annotation: Any) -> tuple[dict[str, Any], dict[str, Any]]:
+def _by_msgspec(annotation: Any, place: str) -> dict[str, Any]:
+    msgspec.json.Decoder(annotation, dec_hook=_read_foreign)
     (schema,), definitions = msgspec.json.schema_components(
         [annotation], schema_hook=_describe_foreign, ref_template="#/$defs/{name}"
     )
-    return schema, definitions
+    written: dict[str, Any] = _written_out(schema, definitions, (), place)
+    return written
 
 
 def _explain_pydantic(error: ValidationError, name: str) -> str:
@@ -194,13 +196,13 @@ def _explain_pydantic(error: ValidationError, name: str) -> str:
 
 
 def write_foreign(value: Any) -> Any:
-    """Encode pydantic models, paths and arrays: the `enc_hook` of msgspec. Raises TypeError for other unknown values."""
+    """Encode pydantic models, paths and arrays: the `enc_hook` of msgspec. Raises TypeError for other values."""
     if hasattr(value, "model_dump"):
         return value.model_dump(mode="json")
     if isinstance(value, os.PathLike):
         return os.fspath(value)
-    if hasattr(value, "tolist"):  # numpy's scalars and arrays, and those of its kin
-        return value.tolist()
+    if hasattr(value, "tolist") and math.prod(getattr(value, "shape", ())) <= MAX_ELEMENTS:
+        return value.tolist()  # numpy's scalars and arrays, and those of its kin
     raise TypeError(f"a value of type {type(value).__name__} has no JSON form")
 
 

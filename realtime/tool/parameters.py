@@ -12,12 +12,13 @@ from contextlib import suppress
 from dataclasses import dataclass
 from datetime import date, time, timedelta
 from functools import partial
-from types import GenericAlias, SimpleNamespace
-from typing import Annotated, Any, Literal, NewType, Optional, get_args, get_origin, get_type_hints, is_typeddict
+from types import GenericAlias, SimpleNamespace, UnionType
+from typing import Annotated, Any, Literal, NewType, Optional, Union, get_args, get_origin, get_type_hints
 
 import msgspec
 from pydantic.fields import FieldInfo
 from pydantic_core import PydanticUndefined
+from typing_extensions import is_typeddict
 
 from realtime.errors import BadTool
 from realtime.tool.context import context_state
@@ -109,7 +110,9 @@ def _is_given(parameter: inspect.Parameter, tool: str, variadic: Collection[Any]
     """Whether the model gives the parameter. Raises BadTool for one that it cannot give."""
     kind = parameter.kind
     if kind is parameter.POSITIONAL_ONLY or (kind in _VARIADIC and variadic is None):
-        raise BadTool(f"parameter `{parameter}` of tool {tool!r} is {kind.description}: a model gives arguments by name")
+        raise BadTool(
+            f"parameter `{parameter}` of tool {tool!r} is {kind.description}: a model gives arguments by name"
+        )
     return kind not in _VARIADIC or kind in (variadic or ())
 
 
@@ -125,7 +128,7 @@ def _names_of(function: Callable[..., Any]) -> Mapping[str, Any]:
             body = body.__wrapped__
         elif isinstance(body, type):
             body = body.__init__  # type: ignore[misc]  # that of this very class
-        elif inspect.isroutine(body) or not hasattr(type(body), "__call__"):
+        elif inspect.isroutine(body):
             return {}
         else:
             body = type(body).__call__
@@ -169,11 +172,17 @@ def _parameter(parameter: inspect.Parameter, annotation: Any, tool: str) -> Para
         return Parameter(parameter.name, GenericAlias(dict, (str, annotation)), EMPTY, False)
     return Parameter(
         parameter.name,
-        Optional[annotation] if default is None else annotation,  # noqa: UP045  (a name in quotes has no `|`)
+        Optional[annotation] if default is None and not _takes_none(annotation) else annotation,  # noqa: UP045
         default,
         is_required,
         described,
     )
+
+
+def _takes_none(annotation: Any) -> bool:
+    """Whether a type has None among its alternatives; pydantic knows it then behind constraints, too."""
+    bare = get_args(annotation)[0] if get_origin(annotation) is Annotated else annotation
+    return get_origin(bare) in (Union, UnionType) and type(None) in get_args(bare)
 
 
 def _metadata(annotation: Any) -> tuple[Any, ...]:
@@ -195,15 +204,26 @@ def _description_in(metadata: Iterable[Any]) -> str:
     return ""
 
 
-def is_for_pydantic(annotation: Any) -> bool:
-    """Whether a type holds what pydantic reads better than msgspec: constraints, dates, its own classes."""
-    return any(_is_pydantic(one) for one in _parts_of(annotation, []))
+def reads_better(annotation: Any) -> bool:
+    """Whether a type holds what pydantic reads better than msgspec: dates, and what is constrained."""
+    return any(
+        _is_constraint(one)
+        or isinstance(one, FieldInfo)
+        or (isinstance(one, type) and issubclass(one, date | time | timedelta))
+        for one in _parts_of(annotation, [])
+    )
 
 
-def _is_pydantic(part: Any) -> bool:
+def is_constrained(annotation: Any) -> bool:
+    """Whether a type says something of its values that msgspec does not read."""
+    return any(_is_constraint(one) for one in _parts_of(annotation, []))
+
+
+def _is_constraint(part: Any) -> bool:
+    if isinstance(part, FieldInfo):
+        return bool(part.metadata)
     if isinstance(part, type):
-        of_pydantic = hasattr(part, "__pydantic_validator__") and not hasattr(part, "model_validate")
-        return of_pydantic or issubclass(part, date | time | timedelta)
+        return hasattr(part, "__pydantic_validator__") and not hasattr(part, "model_validate")
     return not isinstance(part, str | msgspec.Meta) and not hasattr(part, "documentation")
 
 
@@ -225,5 +245,6 @@ def _parts_of(annotation: Any, seen: list[Any]) -> Iterator[Any]:
         if dataclasses.is_dataclass(annotation) or is_typeddict(annotation) or hasattr(annotation, "_field_defaults"):
             with suppress(Exception):  # a name that cannot be read is told where the schema is made
                 inner = (*get_type_hints(annotation, include_extras=True).values(),)
+            yield from (one for one in vars(annotation).values() if isinstance(one, FieldInfo))
     for one in inner:
         yield from _parts_of(one, seen)
