@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 import os
 from collections.abc import Callable, Collection, Mapping
@@ -11,7 +10,6 @@ from functools import lru_cache, partial
 from typing import Any, Protocol
 
 import msgspec
-from pydantic import PydanticUserError, TypeAdapter, ValidationError
 
 from realtime.errors import BadTool
 from realtime.event.decode import explain
@@ -20,9 +18,7 @@ from realtime.tool.as_meant import as_meant
 from realtime.tool.parameters import EMPTY, Parameters, is_constrained, reads_better
 
 MAX_ELEMENTS = 10_000
-"""Elements of an array that is written out; a larger one is told as it prints itself."""
-MAX_FAULTS = 3
-"""Places in one argument whose faults the model is told."""
+"""Elements of an array that is written out; of a larger one, what it prints."""
 
 
 class Reader(Protocol):
@@ -70,14 +66,14 @@ class Arguments:
         parameters = Parameters(function, name, hidden=hidden, variadic=variadic)
         self.contexts, self.bind = parameters.contexts, parameters.bind
         self.schema: dict[str, Any] = {"type": "object", "properties": {}}
-        self._adapters: dict[str, TypeAdapter[Any]] = {}
+        self._readers: dict[str, Callable[[Any], Any]] = {}
         fields: list[Any] = []
         for one in parameters.given:
             place = f"parameter `{one.name}` of tool {name!r}"
-            adapter, described = _described(one.annotation, place)
-            kind = one.annotation if adapter is None else Any
-            if adapter is not None:
-                self._adapters[one.name] = adapter
+            read, described = _described(one.annotation, one.name, place)
+            kind = one.annotation if read is None else Any
+            if read is not None:
+                self._readers[one.name] = read
             if said := one.description or descriptions.get(one.name):
                 described["description"] = said
             if one.default is not EMPTY:
@@ -97,7 +93,7 @@ class Arguments:
     def read(self, text: str, extra: Collection[str] = ()) -> dict[str, Any]:
         """Return the arguments in the model's JSON text; missing ones keep their defaults.
 
-        No text, `null`, `[]` and `""` mean no arguments. See `Reader.read`.
+        A model writes none in several ways: see `read_input`. See `Reader.read`.
         """
         values = read_input(text)
         more: dict[str, Any] = {}
@@ -109,12 +105,12 @@ class Arguments:
             named = {
                 name: value for name in given.__struct_fields__ if (value := getattr(given, name)) is not msgspec.UNSET
             }
-            for name in named.keys() & self._adapters.keys():
-                named[name] = self._adapters[name].validate_json(json.dumps(named[name]))
+            for name in [name for name in named if name in self._readers]:
+                named[name] = self._readers[name](named[name])
         except msgspec.ValidationError as error:
             raise ValueError(explain(error)) from error
-        except ValidationError as error:
-            raise ValueError(_explain_pydantic(error, name)) from error
+        except ValueError:
+            raise
         except Exception as error:  # the checks of a type are the program's code
             raise ValueError(f"{type(error).__name__}: {error}") from error
         return {**named, **more}
@@ -154,26 +150,25 @@ def _decoder(fields: tuple[Any, ...]) -> Callable[[Any], Any]:
     return partial(msgspec.convert, type=struct, strict=False, builtin_types=(), str_keys=True, dec_hook=_read_foreign)
 
 
-def _described(annotation: Any, place: str) -> tuple[TypeAdapter[Any] | None, dict[str, Any]]:
+def _described(annotation: Any, name: str, place: str) -> tuple[Callable[[Any], Any] | None, dict[str, Any]]:
     """Return what reads a type, None for msgspec, and its schema. Raises BadTool, which names `place`."""
-    schema: dict[str, Any]
-    why: Exception | None = None
+    why: TypeError | None = None
     if not reads_better(annotation):
         try:
-            schema = _by_msgspec(annotation, place)
+            return None, _by_msgspec(annotation, place)
         except TypeError as error:
             why = error
-        else:
-            return None, schema
+    from realtime.tool.by_pydantic import adapted
+
     try:
-        adapter: TypeAdapter[Any] = TypeAdapter(annotation)
-        return adapter, _written_out(adapter.json_schema(), {}, (), place)
-    except (PydanticUserError, TypeError, RecursionError, ImportError) as error:
+        read, schema = adapted(annotation, name)
+        return read, _written_out(schema, {}, (), place)
+    except TypeError as error:
         if why is None and not is_constrained(annotation):
             with suppress(TypeError):
                 return None, _by_msgspec(annotation, place)
-        told = error if why is None or isinstance(error, ImportError) else why
-        reason = str(told).strip().splitlines()[-1 if told is why else 0]
+        is_lacking = why is None or isinstance(error.__cause__, ImportError)
+        reason = str(error if is_lacking else why).strip().splitlines()[-1]
         raise BadTool(
             f"{place} cannot be described in JSON Schema: {reason}. Give it a type that JSON has, or hide it from the "
             "model by a preset argument"
@@ -187,12 +182,6 @@ def _by_msgspec(annotation: Any, place: str) -> dict[str, Any]:
     )
     written: dict[str, Any] = _written_out(schema, definitions, (), place)
     return written
-
-
-def _explain_pydantic(error: ValidationError, name: str) -> str:
-    """Return what is wrong with an argument, a clause for each place."""
-    told = [f"{one['msg']} at `{'.'.join(map(str, (name, *one['loc'])))}`" for one in error.errors(include_url=False)]
-    return "; ".join(told[:MAX_FAULTS])
 
 
 def write_foreign(value: Any) -> Any:

@@ -1,7 +1,7 @@
-"""What a model means by arguments that do not fit their schema as they stand.
+"""What a model means by arguments that do not fit their schema.
 
-Models write `null` for what they leave out, and arrays, objects and numbers as text; no text that a schema asks for is
-touched.
+Models write None where they leave something out, and arrays, objects and numbers as text; text that a schema asks
+for stays as it is.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _MAX_DEPTH = 32
 
 
 def as_meant(arguments: dict[str, Any], schema: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the arguments of a tool with this schema, without references, as they are meant."""
+    """Return the arguments as they are meant; the schema has no references."""
     meant: dict[str, Any] = _object(arguments, schema, 0)
     return meant
 
@@ -52,7 +52,7 @@ def _object(given: dict[str, Any], schema: Mapping[str, Any], depth: int) -> dic
 
 
 def _is_none(value: Any, schema: Mapping[str, Any]) -> bool:
-    """Whether a value stands for none in a place that may be left out."""
+    """Whether a value stands for none where it may be absent."""
     kinds = _kinds_of(schema)
     if value is None:
         # What has no type takes anything: it is its default that says what is meant.
@@ -93,7 +93,7 @@ def _kind_of(value: Any) -> str:
 
 
 def _in_text(text: str, kinds: frozenset[str]) -> Any:
-    """Return the value that a text holds, if it is of one of these types."""
+    """Return a text's value if it has one of these types."""
     try:
         value = read_json(text)
     except ValueError:

@@ -23,13 +23,13 @@ _NUMPY_ENTRY = re.compile(r"(?P<names>\*{0,2}\w+(?:\s*,\s*\*{0,2}\w+)*)\s*(?::.*
 
 
 def docstrings_of(function: Any) -> tuple[str, ...]:
-    """Return the docstrings that are about a call of a function, class or object, the nearest first."""
+    """Return the docstrings about a call of something, the nearest first."""
     is_class = isinstance(function, type)
     made_by = function if is_class else type(function)
     call = made_by.__init__ if is_class else made_by.__call__
     own = function.__doc__ or ""
     if dataclasses.is_dataclass(function) and own.startswith(f"{made_by.__name__}("):
-        own = ""  # its signature, which nobody wrote
+        own = ""  # its signature, which Python wrote
     if inspect.isroutine(function) or not inspect.isfunction(call) or hasattr(function, "__wrapped__"):
         return (own,)
     return (own, call.__doc__ or "") if is_class else (call.__doc__ or "", own)

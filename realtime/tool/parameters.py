@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import dataclasses
 import inspect
+import sys
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
@@ -16,9 +17,6 @@ from types import GenericAlias, SimpleNamespace, UnionType
 from typing import Annotated, Any, Literal, NewType, Optional, Union, get_args, get_origin, get_type_hints
 
 import msgspec
-from pydantic.fields import FieldInfo
-from pydantic_core import PydanticUndefined
-from typing_extensions import is_typeddict
 
 from realtime.errors import BadTool
 from realtime.tool.context import context_state
@@ -66,7 +64,7 @@ class Parameters:
             raise BadTool(f"the signature of tool {tool!r} cannot be read: {error}") from error
         bound = function.keywords if isinstance(function, partial) else {}
         every = self._signature.parameters.values()
-        self._fields = {one.name: one.default for one in every if isinstance(one.default, FieldInfo)}
+        self._fields = {one.name: one.default for one in every if is_field(one.default)}
         self.names = None if any(one.kind is one.VAR_KEYWORD for one in every) else {one.name for one in every}
         self._variadic: dict[Any, str] = {}
         self.contexts: dict[str, type[Any]] = {}
@@ -87,7 +85,7 @@ class Parameters:
                 self._variadic[one.kind] = one.name
             made = _parameter(one, annotation, tool)
             self.given.append(made)
-            if isinstance(field := _field_in(annotation), FieldInfo) and not made.is_required:
+            if (field := _field_in(annotation)) is not None and not made.is_required:
                 self._fields.setdefault(one.name, field)
 
     def bind(self, arguments: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
@@ -157,14 +155,14 @@ def _parameter(parameter: inspect.Parameter, annotation: Any, tool: str) -> Para
         raise BadTool(f"{place} has a field of a class as its default: give the value, or `= pydantic.Field(...)`")
     described = _description_in(_metadata(annotation))
     is_required = default is EMPTY
-    if isinstance(default, FieldInfo):
+    if is_field(default):
         annotation, field = Annotated[annotation, default], default
         described = default.description or described
     if field is not None and default in (EMPTY, field):
         is_required = field.is_required()
-        default = EMPTY if field.default is PydanticUndefined else field.default
+        default = EMPTY if is_required or field.default_factory is not None else field.default
     for one in (parameter.default, *_metadata(annotation)):
-        if isinstance(one, FieldInfo) and (one.alias or one.validation_alias) not in (None, parameter.name):
+        if is_field(one) and (one.alias or one.validation_alias) not in (None, parameter.name):
             raise BadTool(f"{place} has an alias: give the parameter the name that the model is to see")
     if parameter.kind is inspect.Parameter.VAR_POSITIONAL:
         return Parameter(parameter.name, GenericAlias(list, (annotation,)), EMPTY, False)
@@ -179,6 +177,12 @@ def _parameter(parameter: inspect.Parameter, annotation: Any, tool: str) -> Para
     )
 
 
+def is_field(value: Any) -> bool:
+    """Whether a value is a `Field(...)` of pydantic, which is loaded then."""
+    fields = sys.modules.get("pydantic.fields")
+    return fields is not None and isinstance(value, fields.FieldInfo)
+
+
 def _takes_none(annotation: Any) -> bool:
     """Whether a type has None among its alternatives; pydantic knows it then behind constraints, too."""
     bare = get_args(annotation)[0] if get_origin(annotation) is Annotated else annotation
@@ -189,15 +193,15 @@ def _metadata(annotation: Any) -> tuple[Any, ...]:
     return get_args(annotation)[1:] if get_origin(annotation) is Annotated else ()
 
 
-def _field_in(annotation: Any) -> FieldInfo | None:
-    return next((one for one in reversed(_metadata(annotation)) if isinstance(one, FieldInfo)), None)
+def _field_in(annotation: Any) -> Any:
+    return next((one for one in reversed(_metadata(annotation)) if is_field(one)), None)
 
 
 def _description_in(metadata: Iterable[Any]) -> str:
     """Return what an annotation says of its parameter: by a `Field`, a `Doc` (PEP 727), or plain text."""
     for one in metadata:
         text = one if isinstance(one, str) else getattr(one, "documentation", None)
-        if isinstance(one, FieldInfo):
+        if is_field(one):
             text = one.description
         if isinstance(text, str) and text:
             return inspect.cleandoc(text)
@@ -207,20 +211,18 @@ def _description_in(metadata: Iterable[Any]) -> str:
 def reads_better(annotation: Any) -> bool:
     """Whether a type holds what pydantic reads better than msgspec: dates, and what is constrained."""
     return any(
-        _is_constraint(one)
-        or isinstance(one, FieldInfo)
-        or (isinstance(one, type) and issubclass(one, date | time | timedelta))
+        _is_constraint(one) or is_field(one) or (isinstance(one, type) and issubclass(one, date | time | timedelta))
         for one in _parts_of(annotation, [])
     )
 
 
 def is_constrained(annotation: Any) -> bool:
-    """Whether a type says something of its values that msgspec does not read."""
+    """Whether a type constrains its values in words of pydantic."""
     return any(_is_constraint(one) for one in _parts_of(annotation, []))
 
 
 def _is_constraint(part: Any) -> bool:
-    if isinstance(part, FieldInfo):
+    if is_field(part):
         return bool(part.metadata)
     if isinstance(part, type):
         return hasattr(part, "__pydantic_validator__") and not hasattr(part, "model_validate")
@@ -228,7 +230,10 @@ def _is_constraint(part: Any) -> bool:
 
 
 def _parts_of(annotation: Any, seen: list[Any]) -> Iterator[Any]:
-    """Yield the classes in a type, those of the fields of classes too, and what `Annotated` says beside them."""
+    """Yield the classes in a type, and what `Annotated` says beside them.
+
+    Those of the fields of classes as well.
+    """
     if annotation in seen:
         return
     seen.append(annotation)
@@ -242,9 +247,13 @@ def _parts_of(annotation: Any, seen: list[Any]) -> Iterator[Any]:
         return
     elif isinstance(annotation, type):
         yield annotation
-        if dataclasses.is_dataclass(annotation) or is_typeddict(annotation) or hasattr(annotation, "_field_defaults"):
-            with suppress(Exception):  # a name that cannot be read is told where the schema is made
+        if (
+            dataclasses.is_dataclass(annotation)
+            or hasattr(annotation, "__total__")
+            or hasattr(annotation, "_field_defaults")
+        ):
+            with suppress(Exception):  # a name that cannot be read is an error where the schema is made
                 inner = (*get_type_hints(annotation, include_extras=True).values(),)
-            yield from (one for one in vars(annotation).values() if isinstance(one, FieldInfo))
+            yield from (one for one in vars(annotation).values() if is_field(one))
     for one in inner:
         yield from _parts_of(one, seen)

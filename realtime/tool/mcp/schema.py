@@ -145,7 +145,7 @@ class _Writer:
         self._n_parts = 0
 
     def flat(self, schema: Mapping[str, Any]) -> dict[str, Any]:
-        """Return a schema whose outermost properties are those of its parts as well.
+        """Return a schema whose outermost properties include those of its parts.
 
         Providers refuse alternatives as the schema of arguments. What each of them requires is required; which
         properties go together, the server knows. Raises ValueError where it becomes too large.
@@ -154,7 +154,7 @@ class _Writer:
         return {**schema, "properties": properties, "required": [*required]}
 
     def _gathered(self, schema: object, inside: tuple[str, ...], depth: int) -> tuple[dict[str, Any], dict[str, None]]:
-        """Return the properties of a schema and all its parts, and the required ones."""
+        """Return the properties of a schema with its parts; the required ones."""
         self._count(depth)
         properties: dict[str, Any] = {}
         required: dict[str, None] = {}
