@@ -297,7 +297,8 @@ def read_json(text: str) -> Any:
 def read_input(text: str) -> Any:
     """Return the arguments that the input of a tool call holds: an object where they are right.
 
-    Models write None, an empty text or an empty array for none, and put the object into a text or an array. Raises ValueError for what is not JSON.
+    Models write None, an empty text or an empty array for none, and put the object into a text or an array. Raises
+    ValueError for what is not JSON.
     """
     value = read_json(text) if text.strip() else None
     one = value[0] if isinstance(value, list) and len(value) == 1 else value

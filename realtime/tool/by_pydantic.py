@@ -20,8 +20,8 @@ Read = Callable[[Any], Any]
 def adapted(annotation: Any, name: str) -> tuple[Read, dict[str, Any]]:
     """Return what reads an argument of a type, and its JSON Schema.
 
-    The schema may have references. Reading raises ValueError with a clause for each fault. Raises TypeError, with the reason, for a type that has no
-    JSON form.
+    The schema may have references. Reading raises ValueError with a clause for each fault. Raises TypeError, with the
+    reason, for a type that has no JSON form.
     """
     try:
         adapter: TypeAdapter[Any] = TypeAdapter(annotation)
