@@ -14,7 +14,7 @@ from realtime.audio.pcm import from_float32
 _BLOCK = 1 << 16
 """Samples of each channel to read at once: a header may promise more than there is."""
 _LOUDER = 4.0
-"""How many times louder (12 dB) a side of a telephone call is while it speaks."""
+"""How many times louder a side of a call is that speaks: 12 dB."""
 _FRAME_S = 0.02
 _FOREIGN = {
     b"\x1a\x45\xdf\xa3": "WebM, as browsers record it",
@@ -29,15 +29,24 @@ _FOREIGN = {
 Samples = NDArray[np.float32]
 
 
+class ChannelError(ValueError):
+    """A file has no such channel, or nothing says which is meant."""
+
+    def __init__(self, file: str, problem: str) -> None:
+        super().__init__(f"{file}: {problem}")
+        self.problem = problem
+
+
 def read_pcm16(path: str | os.PathLike[str], rate_hz: int, *, channel: int | None = None) -> bytes:
-    """Read a whole file as pcm at *rate_hz*, resampled at the highest quality.
+    """Read a whole file as pcm at *rate_hz*.
 
-    Reads the formats of libsndfile: WAV, FLAC, OGG, MP3; also a stream whose header does not know its length, and one
-    that breaks off, to its end. A 16-bit mono file of that rate is returned bit for bit. Of several channels *channel*
-    (from 0) is chosen; without it they are averaged, or the loudest is taken where they cancel each other.
+    Resamples at the highest quality. Reads the formats of libsndfile: WAV, FLAC, OGG, MP3; also a stream whose header
+    does not know its length, and one that breaks off, to its end. A 16-bit mono file of that rate is returned bit for
+    bit. Of several channels *channel* (from 0) is chosen; without it they are averaged, or the loudest is taken where
+    they cancel each other.
 
-    Raises OSError if the file cannot be opened and ValueError if it is not audio, has no such channel, or holds the two
-    sides of a telephone call and *channel* is None.
+    Raises OSError if the file cannot be opened, ValueError if it is not audio, and ChannelError if it has no such
+    channel, or holds the two sides of a telephone call and *channel* is None.
     """
     with open(path, "rb") as file:
         data = file.read()
@@ -51,9 +60,9 @@ def read_pcm16(path: str | os.PathLike[str], rate_hz: int, *, channel: int | Non
     n_channels = samples.shape[1]
     if channel is not None and not 0 <= channel < n_channels:
         has = "one channel, 0" if n_channels == 1 else f"the channels 0 to {n_channels - 1}"
-        raise ValueError(f"{name} has no channel {channel}: it has {has}")
+        raise ChannelError(name, f"it has no channel {channel}, but {has}")
     if channel is None and _is_call(samples, file_hz):
-        raise ValueError(f"{name} has one side of a call on each channel: choose channel 0 or 1")
+        raise ChannelError(name, "each of its channels, 0 and 1, holds one side of a call: choose one")
     mono = _mixed(samples) if channel is None else samples[:, channel]
     if file_hz != rate_hz:
         mono = soxr.resample(mono, file_hz, rate_hz, "VHQ")
@@ -61,7 +70,7 @@ def read_pcm16(path: str | os.PathLike[str], rate_hz: int, *, channel: int | Non
 
 
 def _read(data: bytes) -> tuple[Samples, int]:
-    """Return the samples, as far as they can be read, and their rate."""
+    """Return the samples that can be read, and their rate."""
     with soundfile.SoundFile(io.BytesIO(data)) as file:
         blocks: list[Samples] = []
         try:
@@ -109,7 +118,7 @@ def _is_chunk(data: bytes, at: int) -> bool:
 
 
 def _mixed(samples: Samples) -> Samples:
-    """Return the average of the channels, or the loudest one where it is much softer: they cancel each other."""
+    """Return the average of the channels; the loudest one where they cancel each other."""
     mono: Samples = samples.mean(axis=1, dtype=np.float32)
     if samples.shape[1] > 1 and len(samples):
         levels = np.sqrt(np.mean(np.square(np.nan_to_num(samples), dtype=np.float64), axis=0))
@@ -120,7 +129,7 @@ def _mixed(samples: Samples) -> Samples:
 
 
 def _is_call(samples: Samples, rate_hz: int) -> bool:
-    """Whether two channels speak by turns, as the sides of a telephone call do."""
+    """Whether two channels speak by turns: the sides of a call."""
     length = max(1, int(rate_hz * _FRAME_S))
     n_frames = len(samples) // length
     if samples.shape[1] != 2 or not n_frames:

@@ -271,6 +271,10 @@ ELICITATION = "elicitation"
 _FENCE = re.compile(r"\A```\w*\s*\n(.*?)\n?\s*```\Z", re.DOTALL)
 
 
+def _refuse(constant: str) -> None:
+    raise ValueError(f"{constant} is no JSON")
+
+
 def read_json(text: str) -> Any:
     """Return what JSON of a model holds.
 
@@ -283,11 +287,11 @@ def read_json(text: str) -> Any:
     try:
         return msgspec.json.decode(text)
     except (msgspec.DecodeError, UnicodeEncodeError, RecursionError) as error:
-        for read in (partial(json.loads, strict=False), ast.literal_eval):
+        for read in (partial(json.loads, strict=False, parse_constant=_refuse), ast.literal_eval):
             if not isinstance(error, msgspec.DecodeError) or not text.startswith(("{", "[")):
                 break
             try:
-                # Encoded, since both take what is no JSON: halves of characters, NaN, sets.
+                # Encoded, since both take what is no JSON: halves of characters, sets.
                 return msgspec.json.decode(msgspec.json.encode(read(text)))
             except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError, OverflowError):
                 continue
