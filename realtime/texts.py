@@ -21,7 +21,7 @@ def as_utf8(data: bytes) -> bytes:
     Editors also write UTF-16, and Windows-1252 where a text is not UTF-8. Raises ValueError for what is no text.
     """
     for mark, encoding in _MARKS:
-        if data.startswith(mark):
+        if data.startswith(mark) and data != mark:
             return data[len(mark) :].decode(encoding).encode("utf-8", "surrogatepass")
     if b"\0" in data[:4]:
         return data.decode("utf-16-be" if data[:1] == b"\0" else "utf-16-le").encode("utf-8", "surrogatepass")
