@@ -17,7 +17,10 @@ import pytest
 import soundfile
 from websockets.asyncio.client import connect
 
+from realtime.agent import RealtimeAgent
+from realtime.model.open import open_model
 from realtime.model.services import SERVICES
+from realtime.testing import clock, voice_call
 from tests.guides import ROOT, blocks, page
 from tests.real_loop import moment
 from tests.server.harness import Client, audio_append, create
@@ -156,6 +159,19 @@ def project(tmp_path: Path) -> Path:
     for sound, place in copied:
         shutil.copy(ROOT / sound, tmp_path / place)
     return tmp_path
+
+
+def test_a_recording_of_a_telephone_call_is_spoken_side_by_side(tmp_path: Path) -> None:
+    (text,) = [block for block in blocks(GUIDE, "text") if '"channel": 0' in block]
+    (tmp_path / "case.json").write_text(text, encoding="utf-8")
+    user, rate_hz = soundfile.read(ROOT / "fixtures/audio/what_time.wav")
+    agent, _ = soundfile.read(ROOT / "fixtures/audio/barge_in.wav")
+    sides = np.zeros((2_400 * rate_hz // 1_000 + len(agent), 2))
+    sides[: len(user), 0], sides[-len(agent) :, 1] = user, agent
+    soundfile.write(tmp_path / "call.wav", sides, rate_hz)
+    run = clock.run(voice_call(tmp_path, agent=lambda: RealtimeAgent("Robin", "", open_model("local"))))
+    run.turns(1)
+    run.meets_expectations()
 
 
 def check_reference(project: Path, *names: str) -> None:

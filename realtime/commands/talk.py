@@ -13,7 +13,7 @@ import numpy as np
 import typer
 from rich.console import Console
 
-from realtime.audio.files import read_pcm16, write_wav
+from realtime.audio.files import ChannelError, read_pcm16, write_wav
 from realtime.client import INPUT_HZ, OUTPUT_HZ, Call, connect
 from realtime.client.sound_device import SoundDevice, open_sound_device, require_sound_device
 from realtime.commands.talk_screen import TalkScreen
@@ -39,13 +39,16 @@ def talk(
     file: Annotated[
         Path | None, typer.Option(metavar="WAV", help="Speak this recording instead of the microphone, and hang up.")
     ] = None,
+    channel: Annotated[
+        int | None, typer.Option(metavar="N", help="The channel of --file to speak, from 0: your side of a call.")
+    ] = None,
     save: Annotated[Path | None, typer.Option(metavar="WAV", help="Write what the agent says to this file.")] = None,
 ) -> None:
     """Talk with an agent in the terminal. Ctrl+C ends the call."""
     if file is None:
         # Before a model is loaded for nothing.
         require_sound_device()
-    speech = _read(file) if file is not None else None
+    speech = _read(file, channel) if file is not None else None
     if save is not None:
         _require_writable(save)
     console = Console(highlight=False, soft_wrap=True)
@@ -168,13 +171,18 @@ async def _read_on(call: Call) -> None:
         pass
 
 
-def _read(file: Path) -> bytes:
+def _read(file: Path, channel: int | None) -> bytes:
     try:
-        return read_pcm16(file, INPUT_HZ)
+        pcm = read_pcm16(file, INPUT_HZ, channel=channel)
     except OSError as error:
         raise UsageError(f"--file cannot read {file}: {error.strerror}", code="no_file") from error
+    except ChannelError as error:
+        raise UsageError(f"--file {error}. Choose with --channel", code="no_channel") from error
     except ValueError as error:
         raise UsageError(f"--file takes a recording: {error}", code="no_audio") from error
+    if not pcm:
+        raise UsageError(f"--file takes a recording: {file} holds no sound", code="no_audio")
+    return pcm
 
 
 def _require_writable(file: Path) -> None:

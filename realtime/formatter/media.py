@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import unquote_to_bytes, urlsplit
@@ -13,6 +14,7 @@ from urllib.request import url2pathname
 import pybase64
 
 from realtime.message import Base64Source, DataBlock, HintBlock, Msg, ToolResultBlock
+from realtime.texts import as_utf8
 
 logger = logging.getLogger(__name__)
 
@@ -102,8 +104,14 @@ def part_of(block: DataBlock, files: Files) -> Part:
         return media.note("which cannot be read")
     if media.kind == "text" or media_type in _TEXTS:
         name = _one_line(media.name or media_type).replace('"', "'")
-        return f'<file name="{name}">\n{media.data.decode(errors="replace")}\n</file>'
+        return f'<file name="{name}">\n{_text_in(media.data)}\n</file>'
     return media
+
+
+def _text_in(data: bytes) -> str:
+    with suppress(ValueError):
+        data = as_utf8(data)
+    return data.decode(errors="replace")
 
 
 async def read_files(messages: Iterable[Msg], folder: Path | None) -> Files:

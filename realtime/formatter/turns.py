@@ -9,8 +9,6 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-import msgspec
-
 from realtime.formatter.media import Part
 from realtime.message import (
     Block,
@@ -131,11 +129,7 @@ def turns_of_speakers(messages: Sequence[Msg], shows: Shows, own_name: str | Non
 
 def arguments_of(call: ToolCallBlock) -> dict[str, Any]:
     """Return the arguments of a call; none where they are no JSON object."""
-    try:
-        arguments = msgspec.json.decode(call.input or "{}")
-    except (ValueError, RecursionError, msgspec.DecodeError):
-        return {}
-    return arguments if isinstance(arguments, dict) else {}
+    return call.arguments or {}
 
 
 def _system_turn(messages: Iterable[Msg]) -> Iterator[SystemTurn]:

@@ -8,10 +8,13 @@ get a generated `id` where none is given; calls and results have that of the cal
 
 from __future__ import annotations
 
+import ast
 import json
 import re
 from collections.abc import Mapping
+from contextlib import suppress
 from enum import StrEnum
+from functools import partial
 from typing import Any, ClassVar, get_args
 
 import msgspec
@@ -265,6 +268,53 @@ ELICITATION = "elicitation"
 """Name of the call that shows a tool's question to the user: no remote tool may have it."""
 
 
+_FENCE = re.compile(r"\A```\w*\s*\n(.*?)\n?\s*```\Z", re.DOTALL)
+
+
+def _refuse(constant: str) -> None:
+    raise ValueError(f"{constant} is no JSON")
+
+
+def read_json(text: str) -> Any:
+    """Return what JSON of a model holds.
+
+    Models also write it in a code fence, behind a BOM, with line breaks within texts, or as Python prints it. Raises
+    ValueError, which says "not valid JSON", for everything else.
+    """
+    text = text.strip().removeprefix("\ufeff").lstrip()
+    if (fenced := _FENCE.match(text)) is not None:
+        text = fenced[1].strip()
+    try:
+        return msgspec.json.decode(text)
+    except (msgspec.DecodeError, UnicodeEncodeError, RecursionError) as error:
+        for read in (partial(json.loads, strict=False, parse_constant=_refuse), ast.literal_eval):
+            if not isinstance(error, msgspec.DecodeError) or not text.startswith(("{", "[")):
+                break
+            try:
+                # Encoded, since both take what is no JSON: halves of characters, sets.
+                return msgspec.json.decode(msgspec.json.encode(read(text)))
+            except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError, OverflowError):
+                continue
+        raise ValueError(f"not valid JSON: {error}") from error
+
+
+def read_input(text: str) -> Any:
+    """Return the arguments that the input of a tool call holds: an object where they are right.
+
+    Models write None, an empty text or an empty array for none, and put the object into a text or an array. Raises
+    ValueError for what is not JSON.
+    """
+    value = read_json(text) if text.strip() else None
+    one = value[0] if isinstance(value, list) and len(value) == 1 else value
+    if isinstance(one, dict):
+        return one
+    if isinstance(one, str):
+        with suppress(ValueError):
+            if isinstance(meant := read_input(one), dict):
+                return meant
+    return {} if value is None or value == [] else value
+
+
 class ToolCallBlock(_Block, frozen=True, kw_only=True, tag="tool_call"):
     """A model's request to run a tool. `input` is the arguments as a JSON string, as far as received.
 
@@ -292,9 +342,9 @@ class ToolCallBlock(_Block, frozen=True, kw_only=True, tag="tool_call"):
 
     @property
     def arguments(self) -> dict[str, Any] | None:
-        """The arguments; None while `input` is not a JSON object. A call without arguments may have no input."""
+        """The arguments; None while `input` is not a JSON object. See `read_input`."""
         try:
-            parsed = json.loads(self.input or "{}")
+            parsed = read_input(self.input)
         except ValueError:
             return None
         return parsed if isinstance(parsed, dict) else None

@@ -5,8 +5,10 @@ from __future__ import annotations
 import importlib
 import importlib.util
 import inspect
+import re
 import sys
 from collections.abc import Callable
+from importlib.machinery import SourceFileLoader
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -15,6 +17,7 @@ from realtime.agent import RealtimeAgent
 from realtime.demo.room import NAME as DEMO
 from realtime.errors import UsageError
 from realtime.server.make_agent import AGENT_PARAMETERS, MakeAgent
+from realtime.texts import as_utf8
 
 MAKE_ROOM = "make_room"
 """The function that `--room FILE` looks for; the room is then called `room`."""
@@ -72,9 +75,27 @@ def place_and_name(target: str, default: str) -> tuple[str, str]:
     return (place, name) if colon and ":" in target[2:] else (target, default)
 
 
+_NAMES_ENCODING = re.compile(rb"\A(?:.*\n)?[ \t\f]*#.*?coding[:=]")
+
+
+class _Loader(SourceFileLoader):
+    """Loads a source file as any editor saves it; one may name its encoding."""
+
+    def get_data(self, path: str) -> bytes:
+        """Return the source in UTF-8. Raises UsageError for what is no text."""
+        data = super().get_data(path)
+        if path != self.path or _NAMES_ENCODING.match(data):
+            return data
+        try:
+            return as_utf8(data)
+        except ValueError as error:
+            raise UsageError(f"{path} is no Python source: {error}; save it as UTF-8", code="no_make_agent") from error
+
+
 def _load_file(path: Path) -> ModuleType:
     path = path.resolve()
-    spec = importlib.util.spec_from_file_location(path.stem, path)
+    loader = _Loader(path.stem, str(path)) if path.suffix == ".py" else None
+    spec = importlib.util.spec_from_file_location(path.stem, path, loader=loader)
     if not path.is_file() or spec is None or spec.loader is None:
         raise UsageError(f"there is no file {path}", code="no_file")
     # As with `python app.py`, modules beside the file can be imported.

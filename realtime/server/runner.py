@@ -31,6 +31,7 @@ from realtime.model.credentials import is_loopback
 from realtime.server.calls import Calls
 from realtime.server.http_guard import GuardedHttp, connections_of, counted, settings_of
 from realtime.server.tls_listener import TlsListener
+from realtime.texts import as_utf8
 
 logger = logging.getLogger(__name__)
 
@@ -83,7 +84,7 @@ def given_token(option: str | None, file: Path | None, environ: Mapping[str, str
     if file is None:
         return option if option is not None else environ.get(TOKEN_VARIABLE)
     try:
-        return file.read_text("utf-8").strip()
+        return as_utf8(file.read_bytes()).decode().strip()
     except (OSError, ValueError) as error:
         why = getattr(error, "strerror", None) or "it is not text"
         raise UsageError(f"--token-file {file} cannot be read: {why}", code="no_file") from error

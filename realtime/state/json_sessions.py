@@ -12,6 +12,7 @@ from typing import Any, Protocol
 from realtime.errors import ClientError, StoreError
 from realtime.state.files import read_file, replace_file
 from realtime.state.store import error_of
+from realtime.texts import as_utf8
 
 MAX_NAME_BYTES = 200
 """The longest id of a session or a user: file names have at most 255 bytes with the ending."""
@@ -116,7 +117,7 @@ def _save(path: Path, data: bytes) -> None:
 def _states(data: bytes, session_id: str) -> dict[str, Any]:
     damaged = StoreError(f"the file of session {session_id!r} is damaged", code="store_corrupt", retryable=False)
     try:
-        states = json.loads(data.decode("utf-8", "surrogatepass"))
+        states = json.loads(as_utf8(data).decode("utf-8", "surrogatepass"))
     except (ValueError, RecursionError) as error:
         raise damaged from error
     if not isinstance(states, dict):

@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
-import inspect
-from collections.abc import Callable, Collection, Iterable, Mapping
+import math
+import os
+from collections.abc import Callable, Collection, Mapping
+from contextlib import suppress
 from functools import lru_cache, partial
-from types import GenericAlias
 from typing import Any, Protocol
 
 import msgspec
 
 from realtime.errors import BadTool
 from realtime.event.decode import explain
-from realtime.tool.context import context_state
+from realtime.message.blocks import read_input
+from realtime.tool.as_meant import as_meant
+from realtime.tool.parameters import EMPTY, Parameters, is_constrained, reads_better
+
+MAX_ELEMENTS = 10_000
+"""Elements of an array that is written out; of a larger one, what it prints."""
 
 
 class Reader(Protocol):
@@ -36,8 +42,9 @@ class Arguments:
     """The parameters of one function: `schema` for the model, `read` for its input.
 
     Types are those that msgspec knows (`str`, `int`, `float`, `bool`, `Literal`, `Enum`, `list`, `dict`, `Optional`,
-    dataclasses, `TypedDict`, Structs, `Annotated[..., msgspec.Meta(...)]`, dates, ...) and pydantic models. A parameter
-    without a type takes anything. Schemas are written out in place, since not every provider follows `$ref`.
+    dataclasses, `TypedDict`, Structs, `Annotated[..., msgspec.Meta(...)]`, ...) and those that pydantic knows (models,
+    `Annotated[..., Field(...)]`, dates, paths, any union, ...), which reads them then. A parameter without a type takes
+    anything. Schemas are written out in place, since not every provider follows `$ref`.
 
     Parameters in `hidden` belong to the program: the model neither sees nor changes them. So do those whose type is a
     `ToolContext`: `contexts` has them, with the class of their state. `*args` and `**kwargs` are left out unless
@@ -56,113 +63,135 @@ class Arguments:
         hidden: Collection[str] = (),
         variadic: Collection[Any] | None = None,
     ) -> None:
-        self._signature = _signature(function, name)
-        bound = function.keywords if isinstance(function, partial) else {}
-        parameters = [
-            parameter
-            for parameter in _parameters(self._signature, name, variadic)
-            if parameter.name not in hidden and parameter.name not in bound
-        ]
-        self.contexts = _contexts(parameters)
-        parameters = [parameter for parameter in parameters if parameter.name not in self.contexts]
-        self._variadic = {parameter.kind: parameter.name for parameter in parameters if parameter.kind in _VARIADIC}
+        parameters = Parameters(function, name, hidden=hidden, variadic=variadic)
+        self.contexts, self.bind = parameters.contexts, parameters.bind
         self.schema: dict[str, Any] = {"type": "object", "properties": {}}
-        for parameter in parameters:
-            self.schema["properties"][parameter.name] = _property(
-                parameter, f"parameter `{parameter.name}` of tool {name!r}", descriptions.get(parameter.name)
-            )
-        required = [parameter.name for parameter in parameters if _is_required(parameter)]
-        if required:
+        self._readers: dict[str, Callable[[Any], Any]] = {}
+        fields: list[Any] = []
+        for one in parameters.given:
+            place = f"parameter `{one.name}` of tool {name!r}"
+            read, described = _described(one.annotation, one.name, place)
+            kind = one.annotation if read is None else Any
+            if read is not None:
+                self._readers[one.name] = read
+            if said := one.description or descriptions.get(one.name):
+                described["description"] = said
+            if one.default is not EMPTY:
+                try:
+                    described["default"] = msgspec.to_builtins(one.default, enc_hook=write_foreign)
+                except TypeError:
+                    pass  # a default without a JSON form still works, but the model does not learn it
+            self.schema["properties"][one.name] = described
+            fields.append((one.name, kind) if one.is_required else (one.name, kind | msgspec.UnsetType, msgspec.UNSET))
+        if required := [one.name for one in parameters.given if one.is_required]:
             self.schema["required"] = required
-        fields = tuple(
-            (parameter.name, _annotation(parameter))
-            if _is_required(parameter)
-            else (parameter.name, _annotation(parameter) | msgspec.UnsetType, msgspec.UNSET)
-            for parameter in parameters
-        )
         try:
-            self._decoder = _decoder(fields)
+            self._decoder = _decoder((*fields,))
         except TypeError:
-            self._decoder = _decoder.__wrapped__(fields)
+            self._decoder = _decoder.__wrapped__((*fields,))
 
     def read(self, text: str, extra: Collection[str] = ()) -> dict[str, Any]:
         """Return the arguments in the model's JSON text; missing ones keep their defaults.
 
-        An empty text means no arguments. See `Reader.read`.
+        A model writes none in several ways: see `read_input`. See `Reader.read`.
         """
-        text = text.strip() or "{}"
+        values = read_input(text)
+        more: dict[str, Any] = {}
+        if isinstance(values, dict):
+            more = {name: values.pop(name) for name in extra if name in values}
+            values = as_meant(values, self.schema)
         try:
-            more: dict[str, Any] = {}
-            if extra and isinstance(values := msgspec.json.decode(text), dict):
-                more = {name: values.pop(name) for name in extra if name in values}
-                text = msgspec.json.encode(values).decode()
-            given = self._decoder.decode(text)
+            given = self._decoder(values)
+            named = {
+                name: value for name in given.__struct_fields__ if (value := getattr(given, name)) is not msgspec.UNSET
+            }
+            for name in [name for name in named if name in self._readers]:
+                named[name] = self._readers[name](named[name])
         except msgspec.ValidationError as error:
             raise ValueError(explain(error)) from error
-        except (msgspec.DecodeError, UnicodeEncodeError, RecursionError) as error:
-            raise ValueError(f"not valid JSON: {error}") from error
-        named = {
-            name: value for name in given.__struct_fields__ if (value := getattr(given, name)) is not msgspec.UNSET
-        }
+        except ValueError:
+            raise
+        except Exception as error:  # the checks of a type are the program's code
+            raise ValueError(f"{type(error).__name__}: {error}") from error
         return {**named, **more}
-
-    def bind(self, arguments: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
-        """See `Reader.bind`."""
-        rest = {**arguments}
-        more = rest.pop(self._variadic.get(inspect.Parameter.VAR_KEYWORD, ""), {})
-        positional: tuple[Any, ...] = ()
-        if listed := rest.pop(self._variadic.get(inspect.Parameter.VAR_POSITIONAL, ""), ()):
-            # What stands before `*args` has to be given by place as well.
-            before = [one for one in self._signature.parameters.values() if one.kind is one.POSITIONAL_OR_KEYWORD]
-            positional = (*(rest.pop(one.name, one.default) for one in before), *listed)
-        return positional, {**rest, **more}
 
 
 class GivenSchema:
     """Arguments that a given JSON Schema describes: those that the function takes, with the required ones."""
 
     def __init__(self, function: Callable[..., Any], name: str, schema: Mapping[str, Any]) -> None:
-        parameters = _signature(function, name).parameters.values()
-        self.contexts = _contexts(parameters)
-        self._required = [*schema.get("required", ())]
-        takes_any = any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters)
-        self._taken = None if takes_any else {parameter.name for parameter in parameters} - self.contexts.keys()
+        parameters = Parameters(function, name, is_described=True)
+        self.contexts, self.bind = parameters.contexts, parameters.bind
+        self._schema = schema
+        self._taken = None if parameters.names is None else parameters.names - self.contexts.keys()
 
     def read(self, text: str, extra: Collection[str] = ()) -> dict[str, Any]:
         """See `Reader.read`. The function checks the types."""
-        try:
-            given = msgspec.json.decode(text.strip() or "{}")
-        except (msgspec.DecodeError, UnicodeEncodeError, RecursionError) as error:
-            raise ValueError(f"not valid JSON: {error}") from error
+        given = read_input(text)
         if not isinstance(given, dict):
             raise ValueError(f"Expected `object`, got `{type(given).__name__}`")
-        if missing := [name for name in self._required if name not in given]:
+        given = as_meant(given, self._schema)
+        if missing := [name for name in self._schema.get("required", ()) if name not in given]:
             raise ValueError(f"Object missing required field `{missing[0]}`")
         if self._taken is not None and (unknown := given.keys() - self._taken - {*extra}):
             raise ValueError(f"Object contains unknown field `{min(unknown)}`")
         return given
 
-    def bind(self, arguments: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
-        """See `Reader.bind`."""
-        return (), arguments
-
 
 @lru_cache(maxsize=256)
-def _decoder(fields: tuple[Any, ...]) -> msgspec.json.Decoder[Any]:
+def _decoder(fields: tuple[Any, ...]) -> Callable[[Any], Any]:
     """Return one decoder for all tools with the same parameters.
 
     Making one takes 0.1 ms, and only the garbage collector frees its class. Raises TypeError for fields that cannot be
     a key.
     """
     struct = msgspec.defstruct("Arguments", fields, kw_only=True, forbid_unknown_fields=True)
-    # Not strict: some models write 3.0 or "3" for 3.
-    return msgspec.json.Decoder(struct, strict=False, dec_hook=_read_foreign)
+    # Not strict: some models write 3.0 or "3" for 3. `builtin_types`: the values are those of JSON.
+    return partial(msgspec.convert, type=struct, strict=False, builtin_types=(), str_keys=True, dec_hook=_read_foreign)
+
+
+def _described(annotation: Any, name: str, place: str) -> tuple[Callable[[Any], Any] | None, dict[str, Any]]:
+    """Return what reads a type, None for msgspec, and its schema. Raises BadTool, which names `place`."""
+    why: TypeError | None = None
+    if not reads_better(annotation):
+        try:
+            return None, _by_msgspec(annotation, place)
+        except TypeError as error:
+            why = error
+    from realtime.tool.by_pydantic import adapted
+
+    try:
+        read, schema = adapted(annotation, name)
+        return read, _written_out(schema, {}, (), place)
+    except TypeError as error:
+        if why is None and not is_constrained(annotation):
+            with suppress(TypeError):
+                return None, _by_msgspec(annotation, place)
+        is_lacking = why is None or isinstance(error.__cause__, ImportError)
+        reason = str(error if is_lacking else why).strip().splitlines()[-1]
+        raise BadTool(
+            f"{place} cannot be described in JSON Schema: {reason}. Give it a type that JSON has, or hide it from the "
+            "model by a preset argument"
+        ) from error
+
+
+def _by_msgspec(annotation: Any, place: str) -> dict[str, Any]:
+    msgspec.json.Decoder(annotation, dec_hook=_read_foreign)
+    (schema,), definitions = msgspec.json.schema_components(
+        [annotation], schema_hook=_describe_foreign, ref_template="#/$defs/{name}"
+    )
+    written: dict[str, Any] = _written_out(schema, definitions, (), place)
+    return written
 
 
 def write_foreign(value: Any) -> Any:
-    """Encode pydantic models: the `enc_hook` of msgspec. Raises TypeError for other unknown values."""
+    """Encode pydantic models, paths and arrays: the `enc_hook` of msgspec. Raises TypeError for other values."""
     if hasattr(value, "model_dump"):
         return value.model_dump(mode="json")
+    if isinstance(value, os.PathLike):
+        return os.fspath(value)
+    if hasattr(value, "tolist") and math.prod(getattr(value, "shape", ())) <= MAX_ELEMENTS:
+        return value.tolist()  # numpy's scalars and arrays, and those of its kin
     raise TypeError(f"a value of type {type(value).__name__} has no JSON form")
 
 
@@ -177,66 +206,6 @@ def _describe_foreign(wanted: type) -> dict[str, Any]:
         schema: dict[str, Any] = wanted.model_json_schema()
         return schema
     raise NotImplementedError
-
-
-_VARIADIC = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
-
-
-def _signature(function: Callable[..., Any], name: str) -> inspect.Signature:
-    try:
-        return inspect.signature(function, eval_str=True)
-    except (NameError, TypeError, ValueError) as error:
-        raise BadTool(f"the signature of tool {name!r} cannot be read: {error}") from error
-
-
-def _parameters(signature: inspect.Signature, name: str, variadic: Collection[Any] | None) -> list[inspect.Parameter]:
-    taken = []
-    for parameter in signature.parameters.values():
-        kind = parameter.kind
-        if kind is parameter.POSITIONAL_ONLY or (kind in _VARIADIC and variadic is None):
-            raise BadTool(
-                f"parameter `{parameter}` of tool {name!r} is {kind.description}: a model gives arguments by name"
-            )
-        if kind not in _VARIADIC or kind in (variadic or ()):
-            taken.append(parameter)
-    return taken
-
-
-def _contexts(parameters: Iterable[inspect.Parameter]) -> dict[str, type[Any]]:
-    states = {parameter.name: context_state(parameter.annotation) for parameter in parameters}
-    return {name: state for name, state in states.items() if state is not None}
-
-
-def _is_required(parameter: inspect.Parameter) -> bool:
-    return parameter.default is inspect.Parameter.empty and parameter.kind not in _VARIADIC
-
-
-def _annotation(parameter: inspect.Parameter) -> Any:
-    annotation = Any if parameter.annotation is inspect.Parameter.empty else parameter.annotation
-    if parameter.kind is inspect.Parameter.VAR_POSITIONAL:
-        return GenericAlias(list, (annotation,))
-    if parameter.kind is inspect.Parameter.VAR_KEYWORD:
-        return GenericAlias(dict, (str, annotation))
-    return annotation | None if parameter.default is None else annotation
-
-
-def _property(parameter: inspect.Parameter, place: str, description: str | None) -> dict[str, Any]:
-    try:
-        (schema,), definitions = msgspec.json.schema_components(
-            [_annotation(parameter)], schema_hook=_describe_foreign, ref_template="#/$defs/{name}"
-        )
-    except TypeError as error:
-        reason = str(error).strip().splitlines()[-1]
-        raise BadTool(f"{place} cannot be described in JSON Schema: {reason}") from error
-    described: dict[str, Any] = _written_out(schema, definitions, (), place)
-    if description:
-        described["description"] = description
-    if parameter.default is not inspect.Parameter.empty:
-        try:
-            described["default"] = msgspec.to_builtins(parameter.default, enc_hook=write_foreign)
-        except TypeError:
-            pass  # a default without a JSON form still works, but the model does not learn it
-    return described
 
 
 def written_out(schema: dict[str, Any], place: str) -> dict[str, Any]:

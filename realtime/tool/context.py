@@ -284,6 +284,6 @@ def context_state(annotation: Any) -> type[Any] | None:
     state = get_origin(state_type) or state_type
     if state is Any:
         return dict
-    if not isinstance(state, type):
+    if not isinstance(state, type) or state is UnionType:
         raise BadTool(f"the state of a ToolContext is an object of a class that is made without arguments, not {state}")
     return state

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import dataclasses
 import inspect
 import re
 from collections.abc import Iterator
+from typing import Any
 
 _PARAMETER_SECTIONS = {"args", "arguments", "parameters", "params", "keyword args", "keyword arguments"}
 _OTHER_SECTIONS = {
@@ -18,6 +20,28 @@ _REST_FIELD = re.compile(
 _REST_PARAMETERS = {"param", "parameter", "arg", "argument", "key", "keyword"}
 _GOOGLE_ENTRY = re.compile(r"\*{0,2}(?P<names>\w+)\s*(?:\(.*?\))?\s*:(?:\s+(?P<text>.*))?$")
 _NUMPY_ENTRY = re.compile(r"(?P<names>\*{0,2}\w+(?:\s*,\s*\*{0,2}\w+)*)\s*(?::.*)?$")
+
+
+def docstrings_of(function: Any) -> tuple[str, ...]:
+    """Return the docstrings about a call of something, the nearest first."""
+    is_class = isinstance(function, type)
+    made_by = function if is_class else type(function)
+    call = made_by.__init__ if is_class else made_by.__call__
+    own = function.__doc__ or ""
+    if dataclasses.is_dataclass(function) and own.startswith(f"{made_by.__name__}("):
+        own = ""  # its signature, which Python wrote
+    if inspect.isroutine(function) or not inspect.isfunction(call) or hasattr(function, "__wrapped__"):
+        return (own,)
+    return (own, call.__doc__ or "") if is_class else (call.__doc__ or "", own)
+
+
+def parse_docstrings(texts: tuple[str, ...]) -> tuple[str, dict[str, str]]:
+    """Return the first description, and each parameter's text. See `parse_docstring`."""
+    description, described = "", dict[str, str]()
+    for text in texts:
+        said, of_parameters = parse_docstring(text)
+        description, described = description or said, of_parameters | described
+    return description, described
 
 
 def parse_docstring(text: str) -> tuple[str, dict[str, str]]:

@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+import json
+import math
 import traceback
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from datetime import date, time, timedelta
+from decimal import Decimal
+from enum import Enum
 from typing import Any
+from uuid import UUID
 
 import msgspec
 
@@ -42,7 +48,7 @@ class Output:
         self._has_values = False
 
     def whole(self, value: Any) -> ToolResponse:
-        """Return the response for what a function returned. Raises TypeError where it has no JSON form."""
+        """Return the response for what a function returned. Raises TypeError for a ToolResponse of no blocks."""
         if isinstance(value, ToolResponse):
             return self._take(value)
         self._add("done" if value is None else value)
@@ -51,7 +57,7 @@ class Output:
     def piece(self, value: Any) -> ToolResponse | None:
         """Return the response for what a generator has given so far; None where `value` adds nothing.
 
-        Raises TypeError where it has no JSON form.
+        Raises TypeError for a ToolResponse of no blocks.
         """
         if isinstance(value, ToolResponse):
             return self._take(value)
@@ -109,7 +115,7 @@ class Output:
             return
         blocks = _blocks_of(value)
         if blocks is None:
-            text = msgspec.json.encode(value, enc_hook=write_foreign).decode()
+            text = text_of(value)
             self._add_text(f"\n{text}" if self._has_values else text)
             self._has_values = True
             return
@@ -125,6 +131,42 @@ class Output:
             self._content[-1] = TextBlock(text=last.text + text, id=last.id)
         else:
             self._content.append(TextBlock(text=text))
+
+
+def text_of(value: Any) -> str:
+    """Return a value as a model reads it: its JSON, with the printed form of what has none."""
+    try:
+        if isinstance(value, float) and not math.isfinite(value):
+            return str(value)
+        told = msgspec.to_builtins(value, enc_hook=_told, str_keys=True)
+        return told if isinstance(told, str) and not isinstance(value, _TEXTS) else _json(told)
+    except (TypeError, ValueError, OverflowError, RecursionError):  # keys that are no text, ...
+        return _printed(value)
+
+
+_TEXTS = (str, bytes, bytearray, memoryview, date, time, timedelta, UUID, Decimal, Enum)
+"""What is JSON as it stands: its text has quotation marks."""
+
+
+def _json(value: Any) -> str:
+    try:
+        return msgspec.json.encode(value).decode()
+    except (OverflowError, UnicodeEncodeError):  # an integer beyond 64 bits, half a surrogate pair
+        return printable(json.dumps(value, ensure_ascii=False, separators=(",", ":")))
+
+
+def _told(value: Any) -> Any:
+    try:
+        return dict(value) if isinstance(value, Mapping) else write_foreign(value)
+    except Exception:  # the program's code
+        return _printed(value)
+
+
+def _printed(value: Any) -> str:
+    try:
+        return printable(str(value))
+    except Exception:  # the program's code
+        return f"<{type(value).__name__}>"
 
 
 def _blocks_of(value: Any) -> list[TextBlock | DataBlock] | None:

@@ -19,7 +19,7 @@ from realtime.permission import Consent, Match, PermissionContext, PermissionDec
 from realtime.permission.tools import rules_of
 from realtime.tool.arguments import Arguments, GivenSchema, Reader, write_foreign, written_out
 from realtime.tool.background import Announce
-from realtime.tool.docstring import parse_docstring
+from realtime.tool.docstring import parse_docstrings
 from realtime.tool.question import named_in
 from realtime.tool.response import ToolResponse
 
@@ -230,11 +230,11 @@ def make_tool(
     name: str | None,
     options: ToolOptions,
     *,
-    doc: str,
+    docs: tuple[str, ...],
     executor: Executor,
     may_block: bool,
 ) -> RegisteredToolFunction:
-    """Return the tool that a function makes; `doc` is its docstring.
+    """Return the tool that a function makes; `docs` are its docstrings, the nearest first.
 
     Raises BadTool for a name that providers refuse, for arguments that cannot be described, and for another
     `json_schema`.
@@ -242,7 +242,7 @@ def make_tool(
     own_name = name_of(function)
     renamed, name = name is not None, name or own_name
     _check_name(name)
-    said, descriptions = parse_docstring(doc)
+    said, descriptions = parse_docstrings(docs)
     if options.is_brief is not None:
         said = said.partition("\n\n")[0] if options.is_brief else _SHORT_AND_LONG.sub(r"\1\n", said)
     reader: Reader

@@ -22,6 +22,7 @@ from realtime.tool.background import BACKGROUND_TIMEOUT_S, Announce, BackgroundT
 from realtime.tool.calling import Middleware, ToolResponses, responses_of, through
 from realtime.tool.context import Decide, ToolScope, current_scope, scope_of
 from realtime.tool.deciding import decision_of, decision_of_failing
+from realtime.tool.docstring import docstrings_of
 from realtime.tool.groups import RESET_DESCRIPTION, RESET_TOOLS, GroupedTools
 from realtime.tool.mcp.client import MCPClientBase
 from realtime.tool.mcp.registration import Choice, Registration, Which
@@ -521,9 +522,10 @@ class Toolkit(GroupedTools):
             name, options = name or function.tool_name, options.over(function.tool_options)
         plain = unbound(function)
         of_toolkit = isinstance(getattr(plain, "__self__", None), Toolkit)
-        doc = RESET_DESCRIPTION if of_toolkit and plain.__name__ == RESET_TOOLS else plain.__doc__
+        is_reset = of_toolkit and plain.__name__ == RESET_TOOLS
+        docs = (RESET_DESCRIPTION,) if is_reset else docstrings_of(plain)
         executor = self._executor or TOOL_THREADS.of(plain, name or name_of(function))
-        return make_tool(function, name, options, doc=doc or "", executor=executor, may_block=not of_toolkit)
+        return make_tool(function, name, options, docs=docs, executor=executor, may_block=not of_toolkit)
 
     def _add_helpers(self) -> None:
         """Add the tools that list and stop background tools."""

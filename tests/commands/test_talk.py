@@ -141,6 +141,30 @@ async def test_a_server_that_is_not_there_and_a_file_that_is_none_are_one_senten
     assert "--file takes a recording" in err
 
 
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        ((), "holds one side of a call: choose one. Choose with --channel"),
+        (("--channel", "2"), "it has no channel 2, but the channels 0 to 1. Choose with --channel"),
+        (("--channel", "0"), "realtime serve"),
+    ],
+)
+async def test_a_side_of_a_recorded_call_is_chosen(tmp_path: Path, words: tuple[str, ...], sentence: str) -> None:
+    tone = np.sin(np.arange(8_000) / 8).astype(np.float32) / 2
+    silence = np.zeros_like(tone)
+    sides = np.stack([np.concatenate([tone, silence]), np.concatenate([silence, tone])], axis=1)
+    soundfile.write(tmp_path / "call.wav", sides, 16_000)
+    code, _, err = await talk("127.0.0.1:9", "--file", str(tmp_path / "call.wav"), *words)
+    assert (code, err.count("\n")) == (1, 1)
+    assert sentence in err
+
+
+async def test_a_recording_without_sound_is_named(tmp_path: Path) -> None:
+    write_wav(tmp_path / "empty.wav", b"", 16_000)
+    _, _, err = await talk("127.0.0.1:9", "--file", str(tmp_path / "empty.wav"))
+    assert "empty.wav holds no sound" in err
+
+
 def test_a_missing_package_library_or_device_is_one_sentence_with_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "sounddevice", None)
     with pytest.raises(UsageError, match=r"pip install '\.\[talk\]'"):

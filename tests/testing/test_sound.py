@@ -134,3 +134,18 @@ def test_what_cannot_be_spoken_is_told_with_file_place_and_remedy(folder: Path) 
         assert told in str(caught.value)
         assert caught.value.remedy
         assert str(caught.value).endswith(caught.value.remedy)
+
+
+def test_a_side_of_a_call_is_spoken_and_none_is_guessed(folder: Path) -> None:
+    sides = np.zeros((RATE_HZ, 2), np.int16)
+    sides[: RATE_HZ // 2, 0] = np.frombuffer(tone(500), "<i2")
+    sides[RATE_HZ // 2 :, 1] = np.frombuffer(tone(500), "<i2")
+    soundfile.write(folder / "call.wav", sides, RATE_HZ)
+    half = bytes(RATE_HZ)
+    assert load(Speak(audio="call.wav", channel=0), folder) == tone(500) + half
+    assert load(Speak(audio="call.wav", channel=1), folder) == half + tone(500)
+    assert load(Speak(audio="call.wav", channel=1, from_ms=500), folder) == tone(500)
+    with pytest.raises(CaseError, match=r"call\.wav, channel: each of its channels.* Give `channel`: the user's side"):
+        load("call.wav", folder)
+    with pytest.raises(CaseError, match="it has no channel 2"):
+        load(Speak(audio="call.wav", channel=2), folder)

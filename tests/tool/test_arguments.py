@@ -2,17 +2,23 @@
 
 import json
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from datetime import UTC, date, datetime, time, timedelta
 from enum import Enum
 from functools import partial
+from pathlib import Path
 from typing import Annotated, Any, Literal, NotRequired, Optional, TypedDict
 
 import msgspec
 import pydantic
 import pytest
+from annotated_types import Ge
+from typing_extensions import Doc
+from typing_extensions import TypedDict as ExtendedTypedDict
 
 from realtime.errors import UsageError
-from realtime.tool.arguments import Arguments
+from realtime.message import ToolCallBlock
+from realtime.tool.arguments import Arguments, GivenSchema
 
 
 class Unit(Enum):
@@ -172,10 +178,199 @@ def test_arguments_arrive_in_their_types() -> None:
     assert [(one, type(one)) for one in found] == [(value, type(value)) for _, _, value in VALUES]
 
 
-def test_no_text_means_no_arguments() -> None:
+NONE = ["", "  ", "{}", "null", "[]", '""', '"{}"', '"null"', "[{}]", "```json\n{}\n```", '{"days": null}']
+
+
+@pytest.mark.parametrize("text", [*NONE, '{"days": "null"}', '{"days": ""}'])
+def test_what_models_write_for_none_means_none(text: str) -> None:
     def tool(days: int = 1) -> None: ...
 
-    assert [arguments_of(tool).read(text) for text in ("", "  ", "{}")] == [{}, {}, {}]
+    assert arguments_of(tool).read(text) == {}
+    assert GivenSchema(tool, "tool", arguments_of(tool).schema).read(text) == {}
+    if text in NONE[:-1]:
+        assert ToolCallBlock(id="call_1", name="tool", input=text).arguments == {}
+
+
+OBJECTS = [
+    '"{\\"days\\": 2}"',
+    '[{"days": 2}]',
+    '```json\n{"days": 2}\n```',
+    "{'days': 2}",
+    '{"days": 2,}',
+    '\ufeff{"days": 2}',
+    '{"days": "2"}',
+]
+
+
+@pytest.mark.parametrize("text", OBJECTS)
+def test_an_object_is_read_as_models_write_it(text: str) -> None:
+    def tool(days: int = 1) -> None: ...
+
+    assert arguments_of(tool).read(text) == {"days": 2}
+    assert GivenSchema(tool, "tool", arguments_of(tool).schema).read(text) == {"days": 2}
+    assert ToolCallBlock(id="call_1", name="tool", input=text).arguments in ({"days": 2}, {"days": "2"})
+
+
+MEANT: list[tuple[Any, object, object]] = [
+    (list[str], '["tea", "milk"]', ["tea", "milk"]),
+    (list[str], "['tea']", ["tea"]),
+    (list[int] | None, "[1]", [1]),
+    (int | list[int], "[1]", [1]),
+    (dict[str, int], '{"a": "1"}', {"a": 1}),
+    (Place, '{"latitude": 59.9}', Place(59.9)),
+    (Place, {"latitude": 59.9, "longitude": None}, Place(59.9)),
+    (list[Place], ['{"latitude": 59.9}'], [Place(59.9)]),
+    (Address, '{"street": "x"}', Address(street="x")),
+    (tuple[int, int], "[1, 2]", (1, 2)),
+    (set[int], "[1]", {1}),
+    (str, '["tea"]', '["tea"]'),
+    (str | list[str], '["tea"]', '["tea"]'),
+    (Any, "[1]", "[1]"),
+]
+
+
+@pytest.mark.parametrize(("annotation", "written", "value"), MEANT)
+def test_an_array_or_object_in_text_is_what_it_holds(annotation: Any, written: object, value: object) -> None:
+    assert read(annotation, json.dumps({"value": written})) == value
+
+
+def test_null_is_the_default_wherever_null_is_no_value() -> None:
+    def tool(city: str = "Oslo", unit: Unit = Unit.KELVIN, untyped=3, note: str | None = "x") -> None: ...  # type: ignore[no-untyped-def]
+
+    text = '{"city": null, "unit": null, "untyped": null, "note": null}'
+    assert arguments_of(tool).read(text) == {"note": None}
+
+
+def test_line_breaks_within_texts_are_theirs() -> None:
+    assert read(str, '{"value": "one\ntwo"}') == "one\ntwo"
+
+
+@pydantic.dataclasses.dataclass
+class Table:
+    seats: int = pydantic.Field(ge=2)
+
+
+class Booking(ExtendedTypedDict, total=False):
+    people: Annotated[int, pydantic.Field(ge=1)]
+
+
+HOW_MANY = {"type": "integer", "minimum": 1, "maximum": 6, "description": "How many."}
+CONSTRAINED: list[tuple[Any, dict[str, Any], str, object, str]] = [
+    (Annotated[int, pydantic.Field(ge=1, le=6, description="How many.")], HOW_MANY, "2", 2, "9"),
+    (Annotated[int, Ge(2)], {"type": "integer", "minimum": 2}, "2", 2, "1"),
+    (pydantic.PositiveInt, {"type": "integer", "exclusiveMinimum": 0}, "1", 1, "0"),
+    (list[Annotated[int, Ge(1)]], {"type": "array", "items": {"type": "integer", "minimum": 1}}, '"[1]"', [1], "[0]"),
+    (Annotated[int, Ge(1)] | None, {"anyOf": [{"type": "integer", "minimum": 1}, {"type": "null"}]}, "null", None, "0"),
+    (
+        Table,
+        {"type": "object", "properties": {"seats": {"type": "integer", "minimum": 2}}, "required": ["seats"]},
+        '{"seats": 2}',
+        Table(2),
+        '{"seats": 1}',
+    ),
+    (
+        Booking,
+        {"type": "object", "properties": {"people": {"type": "integer", "minimum": 1}}},
+        '{"people": 1}',
+        {"people": 1},
+        '{"people": 0}',
+    ),
+    (Annotated[str, Doc("The city.")], {"type": "string", "description": "The city."}, '"Oslo"', "Oslo", "3"),
+    (Annotated[str, "The city."], {"type": "string", "description": "The city."}, '"Oslo"', "Oslo", "3"),
+    (date, {"type": "string", "format": "date"}, '"2026-10-05T00:00:00"', date(2026, 10, 5), '"soon"'),
+    (time, {"type": "string", "format": "time"}, '"14:30"', time(14, 30), '"noon"'),
+    (
+        datetime,
+        {"type": "string", "format": "date-time"},
+        '"2026-10-05 14:30Z"',
+        datetime(2026, 10, 5, 14, 30, tzinfo=UTC),
+        '"x"',
+    ),
+    (timedelta, {"type": "string", "format": "duration"}, '"01:30:00"', timedelta(minutes=90), '"long"'),
+    (Path, {"type": "string", "format": "path"}, '"a/b"', Path("a/b"), "3"),
+    (list[Path], {"type": "array", "items": {"type": "string", "format": "path"}}, '["a"]', [Path("a")], "[3]"),
+    (
+        date | str,
+        {"anyOf": [{"type": "string", "format": "date"}, {"type": "string"}]},
+        '"2026-10-05"',
+        date(2026, 10, 5),
+        "[]",
+    ),
+    (
+        Unit | Literal["auto"],
+        {"anyOf": [{"type": "string", "enum": ["celsius", "kelvin"]}, {"type": "string", "const": "auto"}]},
+        '"kelvin"',
+        Unit.KELVIN,
+        '"x"',
+    ),
+    (
+        Place | Address,
+        {"anyOf": [PLACE, ONE_STRING | {"description": "Where somebody lives."}]},
+        '{"street": "x"}',
+        Address(street="x"),
+        '{"town": 1}',
+    ),
+]
+
+
+@pytest.mark.parametrize(("annotation", "schema", "text", "value", "wrong"), CONSTRAINED)
+def test_types_of_pydantic_are_described_and_read_as_pydantic_does(
+    annotation: Any, schema: dict[str, Any], text: str, value: object, wrong: str
+) -> None:
+    assert property_of(annotation) == schema
+    assert read(annotation, f'{{"value": {text}}}') == value
+    with pytest.raises(ValueError, match="at `value"):
+        read(annotation, f'{{"value": {wrong}}}')
+
+
+def people(n: int = pydantic.Field(2, ge=1, description="How many.")) -> None: ...
+def needed(n: int = pydantic.Field(description="How many.")) -> None: ...
+def untyped(n=pydantic.Field(5)) -> None: ...  # type: ignore[no-untyped-def]  # noqa: B008
+def inside(n: Annotated[int, pydantic.Field(default=3)]) -> None: ...
+def made(n: list[str] = pydantic.Field(default_factory=list)) -> None: ...  # noqa: B008
+def made_inside(n: Annotated[list[str], pydantic.Field(default_factory=lambda: ["a"])]) -> None: ...
+
+
+DEFAULTS: list[tuple[Callable[..., Any], dict[str, Any], dict[str, Any]]] = [
+    (people, {"type": "integer", "minimum": 1, "description": "How many.", "default": 2}, {"n": 2}),
+    (untyped, {"default": 5}, {"n": 5}),
+    (inside, {"type": "integer", "default": 3}, {"n": 3}),
+    (made, {"type": "array", "items": {"type": "string"}}, {"n": []}),
+    (made_inside, {"type": "array", "items": {"type": "string"}}, {"n": ["a"]}),
+]
+
+
+@pytest.mark.parametrize(("function", "schema", "given"), DEFAULTS)
+def test_the_default_in_a_field_is_what_the_function_gets(
+    function: Callable[..., Any], schema: dict[str, Any], given: dict[str, Any]
+) -> None:
+    arguments = arguments_of(function)
+    assert arguments.schema == {"type": "object", "properties": {"n": schema}}
+    assert arguments.bind(arguments.read("{}")) == ((), given)
+    assert GivenSchema(function, "tool", arguments.schema).bind({}) in (((), given), ((), {}))
+
+
+def test_a_default_that_is_made_is_made_for_each_call() -> None:
+    arguments = arguments_of(made)
+    assert arguments.bind({})[1]["n"] is not arguments.bind({})[1]["n"]
+
+
+def test_a_field_without_a_default_is_required() -> None:
+    assert arguments_of(needed).schema["required"] == ["n"]
+    with pytest.raises(ValueError, match="missing required field `n`"):
+        arguments_of(needed).read("")
+
+
+def test_types_of_the_result_and_of_hidden_parameters_are_not_read() -> None:
+    def tool(city: "str", secret: "NoSuchType") -> "NoSuchType": ...  # type: ignore[name-defined]  # noqa: F821
+
+    arguments = Arguments(tool, "the_tool", {}, hidden={"secret"})
+    assert arguments.schema["properties"] == {"city": {"type": "string"}}
+
+
+def test_what_the_check_of_a_type_raises_is_told() -> None:
+    with pytest.raises(ValueError, match="KeyError: 'q'"):
+        read(Annotated[str, pydantic.BeforeValidator(lambda text: {}[text])], '{"value": "q"}')
 
 
 WRONG = {
@@ -210,6 +405,10 @@ def nested_model(person: Person) -> None: ...
 def unresolved(city: "NoSuchType") -> None: ...  # type: ignore[name-defined]  # noqa: F821
 
 
+def alias(city: str = pydantic.Field(alias="town")) -> None: ...
+def field_of_a_class(cities: list[str] = field(default_factory=list)) -> None: ...  # noqa: B008
+
+
 REFUSED: dict[Callable[..., Any], str] = {
     positional: "parameter `city: str` of tool 'the_tool' is positional-only",
     variadic: "is variadic positional",
@@ -217,6 +416,8 @@ REFUSED: dict[Callable[..., Any], str] = {
     foreign: "parameter `lock` of tool 'the_tool' cannot be described in JSON Schema",
     nested: "parameter `node` of tool 'the_tool' contains itself",
     nested_model: "parameter `person` of tool 'the_tool' contains itself",
+    alias: "parameter `city` of tool 'the_tool' has an alias: give the parameter the name that the model is to see",
+    field_of_a_class: "parameter `cities` of tool 'the_tool' has a field of a class as its default: give the value",
     unresolved: "the signature of tool 'the_tool' cannot be read: name 'NoSuchType' is not defined",
 }
 

@@ -121,7 +121,7 @@ async def test_a_given_schema_replaces_that_of_the_signature() -> None:
     assert await text_of(toolkit, "find", '{"query": "tea"}') == "tea, at most 1"
     assert await text_of(toolkit, "find") == "The arguments of find are wrong: Object missing required field `query`"
     assert "not valid JSON" in await text_of(toolkit, "find", "{")
-    assert "Expected `object`, got `list`" in await text_of(toolkit, "find", "[]")
+    assert "Expected `object`, got `list`" in await text_of(toolkit, "find", '["tea"]')
     assert "unknown field `town`" in await text_of(toolkit, "find", '{"query": "tea", "town": "Oslo"}')
 
 

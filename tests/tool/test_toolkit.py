@@ -7,9 +7,14 @@ from concurrent.futures import ThreadPoolExecutor
 from contextvars import ContextVar
 from dataclasses import dataclass
 from datetime import date
+from fractions import Fraction
 from functools import partial, wraps
+from ipaddress import ip_address
+from pathlib import PurePosixPath
+from types import MappingProxyType
 from typing import Any
 
+import numpy as np
 import pydantic
 import pytest
 
@@ -144,6 +149,20 @@ RAIN = TextBlock(text="rain", id="b1")
 RADAR = DataBlock(source=URLSource(url="https://example.org/radar.png", media_type="image/png"), id="b2")
 
 
+class Printed:
+    def __str__(self) -> str:
+        return "printed"
+
+
+class Unprintable:
+    def __str__(self) -> str:
+        raise RuntimeError("no")
+
+
+LOOP: list[object] = []
+LOOP.append(LOOP)
+
+
 RETURNED: list[tuple[object, object]] = [
     ("text", "text"),
     ("", ""),
@@ -160,19 +179,38 @@ RETURNED: list[tuple[object, object]] = [
     ([RAIN, RADAR], [RAIN, RADAR]),
     ((RADAR,), [RADAR]),
     ("half a pair: \ud83d", "half a pair: ?"),
+    (["half a pair: \ud83d"], '["half a pair: ?"]'),
+    (np.int64(3), "3"),
+    (np.float32(1.5), "1.5"),
+    (np.bool_(True), "true"),
+    (np.array([[1, 2], [3, 4]]), "[[1,2],[3,4]]"),
+    (np.array([1 + 2j]), '["(1+2j)"]'),
+    (np.zeros(20_000), "[0. 0. 0. ... 0. 0. 0.]"),
+    ({"degrees": np.float64(2.5), "at": PurePosixPath("a/b")}, '{"degrees":2.5,"at":"a/b"}'),
+    (PurePosixPath("/srv/x"), "/srv/x"),
+    (float("nan"), "nan"),
+    (1 + 2j, "(1+2j)"),
+    (Fraction(1, 2), "1/2"),
+    (ip_address("192.0.2.1"), "192.0.2.1"),
+    (ValueError("bad"), "bad"),
+    (range(3), "range(0, 3)"),
+    (MappingProxyType({"a": 1}), '{"a":1}'),
+    ({(1, 2): 3}, "{(1, 2): 3}"),
+    (2**70, "1180591620717411303424"),
+    (Printed(), "printed"),
+    ([Printed()], '["printed"]'),
+    (Forecast(date(2026, 1, 2), Printed()), '{"day":"2026-01-02","degrees":"printed"}'),
+    (Unprintable(), "<Unprintable>"),
+    (LOOP, "[[...]]"),
 ]
 
 
-async def test_what_a_tool_returns_becomes_text_blocks_or_json() -> None:
-    values = iter([*(returned for returned, _ in RETURNED), object()])
-
+@pytest.mark.parametrize(("returned", "output"), RETURNED, ids=lambda one: type(one).__name__)
+async def test_what_a_tool_returns_becomes_text_blocks_or_json(returned: object, output: object) -> None:
     async def tool() -> object:
-        return next(values)
+        return returned
 
-    toolkit = Toolkit([tool])
-    assert [await run(toolkit, "tool") for _ in RETURNED] == [result("tool", output) for _, output in RETURNED]
-    without_form = "tool failed: TypeError: a value of type object has no JSON form"
-    assert await run(toolkit, "tool") == result("tool", without_form, "error")
+    assert await run(Toolkit([tool]), "tool") == result("tool", output)
 
 
 async def test_an_unknown_tool_is_an_error_that_lists_the_known_ones() -> None:

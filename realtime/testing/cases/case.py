@@ -24,6 +24,7 @@ from realtime.testing.cases.expected import Expected
 from realtime.testing.cases.stand_in import StandIn
 from realtime.testing.client.steps import BargeIn, Ms, Speak, Step, WaitUntilHeard
 from realtime.testing.errors import CaseError
+from realtime.texts import as_utf8
 
 VERSION = 1
 CASE_FILE = "case.json"
@@ -106,11 +107,13 @@ def read_case(folder: Path) -> Case:
     """Read the folder's `case.json`. Raises CaseError."""
     file = folder / CASE_FILE
     try:
-        text = file.read_bytes()
+        text = as_utf8(file.read_bytes())
     except FileNotFoundError:
         raise CaseError(
             folder, f"there is no {CASE_FILE}", "Write one, or export a call: realtime export CALL_ID FOLDER."
         ) from None
+    except ValueError:
+        raise CaseError(file, "it is no text", "Save it as UTF-8.") from None
     version = _version(text, file)
     if version != VERSION:
         raise CaseError(

@@ -21,7 +21,7 @@ import msgspec
 from realtime.agent.detector import detector_with
 from realtime.agent.input import Detector
 from realtime.audio.endpoint import SpeechStarted, TurnEnded
-from realtime.audio.files import read_pcm16
+from realtime.audio.files import ChannelError, read_pcm16
 from realtime.audio.pcm import bytes_of, ms_of
 from realtime.event.base import ResponseOverrides, ResponseStatus
 from realtime.event.config import TurnDetection
@@ -89,6 +89,8 @@ class Say(_Part, frozen=True, tag="say"):
     audio: str = ""
     from_ms: Ms = 0
     to_ms: Ms | None = None
+    channel: Ms | None = None
+    """Which channel of the file to say, from 0: the agent's side of a two-channel recording of a call."""
     after_ms: Ms = 300
     """Time from the request to the first sound."""
     pace: Annotated[float, msgspec.Meta(gt=0)] | None = 4.0
@@ -392,11 +394,13 @@ def _voice(said: Say, rate_hz: int, folder: Path) -> bytes:
         return tone((said.ms if said.ms is not None else MS_PER_LETTER * len(said.text)) / 1000, rate_hz)
     path = folder / said.audio
     try:
-        pcm = read_pcm16(path, rate_hz)
+        pcm = read_pcm16(path, rate_hz, channel=said.channel)
     except FileNotFoundError:
         raise CaseError(
             path, "there is no such file", 'Name one that exists, or give "ms" in place of "audio".'
         ) from None
+    except ChannelError as error:
+        raise CaseError(path, error.problem, "Give `channel`: the agent's side.", place="channel") from None
     except (OSError, ValueError) as error:
         raise CaseError(path, str(error), "Replace it by a WAV or FLAC file.") from None
     end = len(pcm) if said.to_ms is None else bytes_of(said.to_ms, rate_hz)

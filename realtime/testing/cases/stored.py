@@ -25,6 +25,7 @@ from realtime.state.store import Store, decode_entry, is_call_id
 from realtime.testing.check.turns import USER
 from realtime.testing.errors import CaseError
 from realtime.testing.record import CallRecord, Lane, Played
+from realtime.texts import as_utf8
 
 LOG_FILES = ("log.jsonl", "events.jsonl")
 """The log's name: in a case's folder, and in a `file:` store's."""
@@ -91,9 +92,11 @@ def read_log(path: str | PathLike[str]) -> list[Entry]:
     Raises CaseError where the file cannot be read, or another line is no entry.
     """
     try:
-        lines = Path(path).read_bytes().splitlines(keepends=True)
+        lines = as_utf8(Path(path).read_bytes()).splitlines(keepends=True)
     except OSError as error:
         raise CaseError(Path(path), error.strerror or str(error), "Give the log of a call.") from error
+    except ValueError as error:
+        raise CaseError(Path(path), "it is no text", "Give the log of a call.") from error
     entries: list[Entry] = []
     for number, line in enumerate(lines, 1):
         try:

@@ -30,6 +30,7 @@ import pybase64
 import soundfile
 
 from realtime.testing.errors import CaseError
+from realtime.texts import as_utf8
 
 VERSION = 1
 FILE_NAME = "cassette.jsonl"
@@ -169,9 +170,11 @@ def read_cassette(path: str | Path) -> Cassette:
     file = Path(path)
     file = file / FILE_NAME if file.is_dir() or file.suffix != ".jsonl" else file
     try:
-        rows = file.read_bytes().split(b"\n")
+        rows = as_utf8(file.read_bytes()).split(b"\n")
     except OSError as error:
         raise CaseError(file, f"cannot be read ({error.strerror})", RECORD_AGAIN) from None
+    except ValueError:
+        raise CaseError(file, "it is no text", RECORD_AGAIN) from None
     if rows and not rows[-1]:
         rows.pop()
     if not rows:

@@ -22,6 +22,7 @@ from realtime.model.services import SERVICES
 from realtime.testing.cassettes.format import FILE_NAME, Direction, dump, kind_of
 from realtime.testing.cassettes.record import CassetteRecorder, header_of
 from realtime.testing.errors import CaseError
+from realtime.texts import as_utf8
 
 APART_MS = 20.0
 _FORMS = "Give one frame per line, or `direction` and `data` on each, or YAML with `interactions`."
@@ -110,14 +111,14 @@ def _read(source: Path) -> Iterator[_Frame]:
 
 def _entries(source: Path) -> Iterator[tuple[str, Any]]:
     try:
-        text = source.read_text("utf-8")
-    except (OSError, UnicodeDecodeError) as error:
+        text = as_utf8(source.read_bytes()).decode()
+    except (OSError, ValueError) as error:
         told = getattr(error, "strerror", None) or "it is no text"
         raise CaseError(source, f"cannot be read ({told})", _FORMS) from None
     if source.suffix.lower() in (".yaml", ".yml"):
         yield from _yaml_entries(source, text)
         return
-    for number, line in enumerate(text.splitlines(), 1):
+    for number, line in enumerate(text.split("\n"), 1):
         if line.strip():
             try:
                 yield f"line {number}", json.loads(line)

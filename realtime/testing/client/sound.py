@@ -11,7 +11,7 @@ import numpy as np
 import soxr
 from numpy.typing import NDArray
 
-from realtime.audio.files import read_pcm16
+from realtime.audio.files import ChannelError, read_pcm16
 from realtime.audio.pcm import SAMPLE_BYTES, bytes_of, from_float32, ms_of, to_float32
 from realtime.testing.client.steps import INPUT_HZ, Speak
 from realtime.testing.errors import CaseError
@@ -63,17 +63,17 @@ def _speech(step: Speak, base: Path) -> tuple[str, bytes]:
     if step.pcm is None and not step.audio:
         raise CaseError("speak", "there is nothing to say", "Name a file in `audio`, or give `pcm16`")
     if step.pcm is None:
-        return str(base / step.audio), _read(base / step.audio, step.rate_hz, place="audio")
+        return str(base / step.audio), _read(base / step.audio, step.rate_hz, place="audio", channel=step.channel)
     if step.audio:
         raise CaseError(step.audio, "`pcm16` is given beside `audio`", "Give one of the two", place="pcm16")
     return "pcm16", _raw("pcm16", step.pcm, step.rate_hz)
 
 
-def _read(path: Path, rate_hz: int, *, place: str) -> bytes:
+def _read(path: Path, rate_hz: int, *, place: str, channel: int | None = None) -> bytes:
     try:
         if path.suffix.lower() in RAW_SUFFIXES:
             return _raw(path, path.read_bytes(), rate_hz)
-        pcm = read_pcm16(path, INPUT_HZ)
+        pcm = read_pcm16(path, INPUT_HZ, channel=channel)
     except FileNotFoundError:
         raise CaseError(path, "there is no such file", "Put it there, or correct its name", place=place) from None
     except OSError as error:
@@ -81,6 +81,9 @@ def _read(path: Path, rate_hz: int, *, place: str) -> bytes:
         raise CaseError(path, problem, "Give a file that can be read", place=place) from None
     except CaseError:
         raise
+    except ChannelError as error:
+        remedy = "Give `channel`: the user's side; the other is the agent's"
+        raise CaseError(path, error.problem, remedy, place="channel" if place == "audio" else place) from None
     except ValueError as error:
         why = str(error).rpartition(": ")[2].rstrip(". ")
         raise CaseError(path, f"it is not audio that can be read ({why})", _FORMATS, place=place) from None

@@ -40,6 +40,8 @@ class Speak(_Step, frozen=True, tag="speak"):
     pcm: bytes | None = msgspec.field(default=None, name="pcm16")
     """pcm16 mono at `rate_hz` in place of a file."""
     rate_hz: int = INPUT_HZ
+    channel: Annotated[int, msgspec.Meta(ge=0)] | None = None
+    """Which channel of the file to speak, from 0: the user's side of a two-channel recording of a call."""
 
 
 class BargeIn(_Step, frozen=True, tag="barge_in"):

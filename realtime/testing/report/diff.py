@@ -15,6 +15,7 @@ import msgspec
 from realtime.state.latency import percentile
 from realtime.testing.errors import CaseError
 from realtime.testing.report.story import Story, Turn
+from realtime.texts import as_utf8
 
 VERSION = 1
 MAX_OUTPUT_CHARS = 200
@@ -97,10 +98,10 @@ def read_digest(path: Path) -> Digest:
     """Read the digest of an earlier report. Raises CaseError for another file."""
     remedy = "Give the report.json that stands beside an earlier report, or none"
     try:
-        found = msgspec.json.decode(path.read_bytes(), type=Digest)
+        found = msgspec.json.decode(as_utf8(path.read_bytes()), type=Digest)
     except OSError as error:
         raise CaseError(path, error.strerror or str(error), remedy) from error
-    except msgspec.MsgspecError as error:
+    except (msgspec.MsgspecError, ValueError) as error:
         raise CaseError(path, f"this is no digest of a report ({error})", remedy) from error
     if found.version != VERSION:
         problem = f"this digest has version {found.version}, not {VERSION}"

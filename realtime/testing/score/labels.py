@@ -15,6 +15,7 @@ from typing import Literal, get_args
 import msgspec
 
 from realtime.testing.errors import CaseError
+from realtime.texts import as_utf8
 
 LABELS_FILE = "labels.json"
 
@@ -57,10 +58,10 @@ def in_order(labels: Iterable[Label]) -> tuple[Label, ...]:
 def read_labels(file: Path) -> tuple[Label, ...]:
     """Read a file of labels. Raises CaseError where it holds anything else."""
     try:
-        return in_order(msgspec.json.decode(file.read_bytes(), type=list[Label]))
+        return in_order(msgspec.json.decode(as_utf8(file.read_bytes()), type=list[Label]))
     except OSError as error:
         raise CaseError(file, error.strerror or str(error), "Name a file of labels.") from error
-    except msgspec.MsgspecError as error:
+    except (msgspec.MsgspecError, ValueError) as error:
         raise CaseError(file, str(error), "Correct it there; docs/listening.md describes the labels.") from None
 
 

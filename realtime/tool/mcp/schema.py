@@ -120,7 +120,8 @@ def model_schema(given: Mapping[str, Any], budget: Budget | None = None) -> dict
     """Return the schema of a tool's arguments for a model. Raises ValueError, with the reason, where there is none."""
     if (why := given.get(_BROKEN)) is not None:
         raise ValueError(str(why))
-    written = _Writer(given, budget or Budget()).write(given, (), 0)
+    writer = _Writer(given, budget or Budget())
+    written = writer.write(writer.flat(given), (), 0)
     schema = {"type": "object", "properties": {}, **{key: written[key] for key in _OF_ROOT if key in written}}
     if (n_chars := len(json.dumps(schema))) > MAX_SCHEMA_CHARS:
         raise ValueError(f"its inputSchema has {n_chars:,} characters; {MAX_SCHEMA_CHARS:,} are the most")
@@ -143,14 +144,62 @@ class _Writer:
         self._budget = budget
         self._n_parts = 0
 
-    def write(self, schema: object, inside: tuple[str, ...], depth: int) -> dict[str, Any]:
-        """Return the schema as models take it. Raises ValueError where it becomes too large."""
+    def flat(self, schema: Mapping[str, Any]) -> dict[str, Any]:
+        """Return a schema whose outermost properties include those of its parts.
+
+        Providers refuse alternatives as the schema of arguments. What each of them requires is required; which
+        properties go together, the server knows. Raises ValueError where it becomes too large.
+        """
+        properties, required = self._gathered(schema, (), 0)
+        return {**schema, "properties": properties, "required": [*required]}
+
+    def _gathered(self, schema: object, inside: tuple[str, ...], depth: int) -> tuple[dict[str, Any], dict[str, None]]:
+        """Return the properties of a schema with its parts; the required ones."""
+        self._count(depth)
+        properties: dict[str, Any] = {}
+        required: dict[str, None] = {}
+        if not isinstance(schema, dict):
+            return properties, required
+        if isinstance(own := schema.get("properties"), dict):
+            properties |= own
+        if isinstance(names := schema.get("required"), list):
+            required |= {name: None for name in names if isinstance(name, str)}
+        reference = schema.get("$ref")
+        every = [*_list(schema.get("allOf"))]
+        if isinstance(reference, str) and reference not in inside:
+            inside = (*inside, reference)
+            every.append(self._find(reference))
+        for part in every:
+            found, names = self._gathered(part, inside, depth + 1)
+            for name, one in found.items():
+                both = isinstance(one, dict) and isinstance(properties.get(name, {}), dict)
+                properties[name] = {**one, **properties.get(name, {})} if both else properties.get(name, one)
+            required |= names
+        branches = [schema[key] for key in ("then", "else") if key in schema]
+        dependent = schema.get("dependentSchemas")
+        perhaps = [*dependent.values()] if isinstance(dependent, dict) else []
+        if len(branches) < 2:
+            branches, perhaps = [], [*perhaps, *branches]
+        for choice in (_list(schema.get("anyOf")), _list(schema.get("oneOf")), branches, perhaps):
+            gathered = [self._gathered(part, inside, depth + 1) for part in choice]
+            for name in dict.fromkeys(name for found, _ in gathered for name in found):
+                if properties.get(name) in (None, {}, True):
+                    properties[name] = _either([found[name] for found, _ in gathered if name in found])
+            if gathered and choice is not perhaps:
+                required |= {name: None for name in gathered[0][1] if all(name in names for _, names in gathered)}
+        return properties, required
+
+    def _count(self, depth: int) -> None:
         self._n_parts += 1
         self._budget.n_parts -= 1
         if self._n_parts > _MAX_PARTS or depth > _MAX_DEPTH:
             raise ValueError("its inputSchema is too large")
         if self._budget.n_parts < 0:
             raise ValueError(f"the inputSchemas before it have {MAX_LIST_PARTS:,} parts, which are the most")
+
+    def write(self, schema: object, inside: tuple[str, ...], depth: int) -> dict[str, Any]:
+        """Return the schema as models take it. Raises ValueError where it becomes too large."""
+        self._count(depth)
         if not isinstance(schema, dict):
             return {}
         written: dict[str, Any] = {}
@@ -189,6 +238,23 @@ class _Writer:
             key = part.replace("~1", "/").replace("~0", "~")
             found = found.get(key) if isinstance(found, dict) else None
         return found
+
+
+def _list(value: object) -> list[Any]:
+    return value if isinstance(value, list) else []
+
+
+def _either(schemas: list[Any]) -> Any:
+    """Return what a property is that alternatives describe, each in its way."""
+    different = [one for number, one in enumerate(schemas) if one not in schemas[:number]]
+    values: list[Any] = []
+    for one in different:
+        of = one if isinstance(one, dict) else {}
+        given = [of["const"]] if "const" in of else _list(of.get("enum"))
+        if not given:
+            return different[0] if len(different) == 1 else {"anyOf": different}
+        values += [value for value in given if value not in values]
+    return {**{key: value for key, value in different[0].items() if key != "const"}, "enum": values}
 
 
 def _is_plain(key: str, value: object) -> bool:

@@ -3,6 +3,7 @@
 import json
 from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -97,6 +98,59 @@ def test_what_a_model_can_use_is_kept() -> None:
         "required": ["a"],
         "additionalProperties": False,
     }
+
+
+TEXT, NUMBER = {"type": "string"}, {"type": "integer"}
+
+
+def of(**properties: Any) -> dict[str, Any]:
+    return {"type": "object", "properties": properties, "required": [*properties]}
+
+
+A = of(a=TEXT)
+COMPOSED: list[tuple[dict[str, Any], dict[str, Any], list[str]]] = [
+    ({"oneOf": [A, of(b=NUMBER, c=TEXT)]}, {"a": TEXT, "b": NUMBER, "c": TEXT}, []),
+    ({"anyOf": [of(a=TEXT, b=TEXT), of(a=TEXT)]}, {"a": TEXT, "b": TEXT}, ["a"]),
+    ({"allOf": [A, of(b=NUMBER)]}, {"a": TEXT, "b": NUMBER}, ["a", "b"]),
+    (of(c=TEXT) | {"anyOf": [A, of(b=TEXT)]}, {"c": TEXT, "a": TEXT, "b": TEXT}, ["c"]),
+    ({"allOf": [{"$ref": "#/$defs/A"}, of(b=TEXT)], "$defs": {"A": A}}, {"a": TEXT, "b": TEXT}, ["a", "b"]),
+    ({"$ref": "#/$defs/A", "$defs": {"A": {"oneOf": [A, of(b=TEXT)]}}}, {"a": TEXT, "b": TEXT}, []),
+    ({"oneOf": [of(k={"const": "x"}, a=TEXT), of(k={"const": "y"})]}, {"k": {"enum": ["x", "y"]}, "a": TEXT}, ["k"]),
+    ({"oneOf": [of(v=TEXT), of(v=NUMBER)]}, {"v": {"anyOf": [TEXT, NUMBER]}}, ["v"]),
+    ({"properties": {"a": TEXT}, "allOf": [{"required": ["a"]}]}, {"a": TEXT}, ["a"]),
+    (
+        {"properties": {"a": TEXT, "b": TEXT}, "anyOf": [{"required": ["a"]}, {"required": ["b"]}]},
+        {"a": TEXT, "b": TEXT},
+        [],
+    ),
+    (
+        {"allOf": [{"oneOf": [A, of(b=TEXT)]}, {"anyOf": [of(c=TEXT), of(d=TEXT)]}]},
+        {"a": TEXT, "b": TEXT, "c": TEXT, "d": TEXT},
+        [],
+    ),
+    (
+        {"properties": {"a": TEXT}, "if": A, "then": of(b=TEXT), "else": of(c=TEXT)},
+        {"a": TEXT, "b": TEXT, "c": TEXT},
+        [],
+    ),
+    ({"properties": {"a": TEXT}, "dependentSchemas": {"a": of(b=TEXT)}}, {"a": TEXT, "b": TEXT}, []),
+    ({"anyOf": [{"type": "null"}, {"$ref": "#"}, A]}, {"a": TEXT}, []),
+]
+
+
+@pytest.mark.parametrize(("schema", "properties", "required"), COMPOSED)
+def test_alternatives_at_the_top_keep_all_properties(
+    schema: dict[str, Any], properties: dict[str, Any], required: list[str]
+) -> None:
+    (tool,) = fit_tools([{"name": "a", "inputSchema": schema}])
+    wanted = {"type": "object", "properties": properties} | ({"required": required} if required else {})
+    assert model_schema(tool["inputSchema"]) == wanted
+
+
+def test_parts_that_stand_for_very_many_are_too_large() -> None:
+    levels = {f"l{n}": {"allOf": [{"$ref": f"#/$defs/l{n + 1}"}] * 4} for n in range(12)}
+    with pytest.raises(ValueError, match="too large"):
+        model_schema({"$ref": "#/$defs/l0", "$defs": levels})
 
 
 def test_a_reference_that_is_long_stands_for_anything() -> None:

@@ -44,7 +44,7 @@ export class Tools {
   async run({ id, name, input }: ToolCallBlock): Promise<ClientEvent> {
     try {
       const tool = this.#tools.get(name);
-      const output: unknown = await tool?.run(JSON.parse(input || "{}") as never);
+      const output: unknown = await tool?.run(inputOf(input) as never);
       return { type: "client_tool_result", id, name, output: asText(output), state: "success" };
     } catch (error) {
       const output = error instanceof Error ? error.message : String(error);
@@ -53,7 +53,21 @@ export class Tools {
   }
 }
 
+/** What the input of a call holds: models also write `null`, `""` or `[]` for none, and put the object into text. */
+export function inputOf(input: string): unknown {
+  const value: unknown = input.trim() === "" ? {} : JSON.parse(input);
+  const one: unknown = Array.isArray(value) && value.length === 1 ? value[0] : value;
+  if (typeof one === "string") return inputOf(one);
+  if (typeof one === "object" && one !== null && !Array.isArray(one)) return one;
+  return value === null || (Array.isArray(value) && value.length === 0) ? {} : value;
+}
+
 function asText(output: unknown): string {
   if (typeof output === "string") return output;
-  return output === undefined ? "done" : JSON.stringify(output);
+  if (output === undefined) return "done";
+  try {
+    return (JSON.stringify(output) as string | undefined) ?? String(output);
+  } catch {
+    return String(output); // a bigint, or what contains itself
+  }
 }

@@ -28,6 +28,8 @@ test.each([
   ["anything else as JSON", () => ({ area: 12 }), '{"area":12}'],
   ["nothing as done", () => undefined, "done"],
   ["what it awaits", async () => 12, "12"],
+  ["what has no JSON form as text", () => 12n, "12"],
+  ["a function as its text", () => String, String(String)],
 ])("the model gets %s", async (_, run, output) => {
   const result = await tools(run).run(call("area", '{"width": 3}'));
   expect(result).toEqual({ type: "client_tool_result", id: "t1", name: "area", output, state: "success" });
@@ -36,6 +38,16 @@ test.each([
 test("the input is what the model wrote", async () => {
   const result = await tools(({ width, height }: { width: number; height: number }) => width * height).run(call("area", '{"width": 3, "height": 4}'));
   expect(result).toMatchObject({ output: "12" });
+});
+
+test.each(["", " ", "null", "[]", '""', "{}", '"{}"', "[{}]"])("the input %j means none", async (input) => {
+  const result = await tools((given: object) => Object.keys(given).length).run(call("area", input));
+  expect(result).toMatchObject({ output: "0", state: "success" });
+});
+
+test.each(['"{\\"width\\": 3}"', '[{"width": 3}]'])("the object in %s is the input", async (input) => {
+  const result = await tools(({ width }: { width: number }) => width).run(call("area", input));
+  expect(result).toMatchObject({ output: "3" });
 });
 
 test.each([
