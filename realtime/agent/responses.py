@@ -336,12 +336,12 @@ class Responses:
     def lose_link(self, *, owed: bool, n_coming: int) -> None:
         """Note what is owed after a lost link (see `Ledger.lose_link`)."""
         if self._ledger.lose_link(self._runtime.now(), owed=owed, n_coming=n_coming) and n_coming:
-            self._say_go_on()
+            self._go_on_if_known()
 
     def continue_broken_off(self, overrides: ResponseOverrides | None) -> None:
         """Have the model continue a broken-off response, if there is one."""
         if self._ledger.restore_link():
-            self._say_go_on()
+            self._go_on_if_known()
             self.request(overrides)
 
     def turn_repeated(self) -> None:
@@ -349,10 +349,14 @@ class Responses:
         if self._ledger.turn_repeated():
             self.request(self._ledger.overrides)
 
-    def _say_go_on(self) -> None:
+    def say_go_on(self) -> None:
+        """Tell the model that its last answer was broken off."""
+        words = ContentPart(type="text", text=GO_ON)
+        self._send(base.ItemCreate(Item(id=self._runtime.new_id("item"), role="system", content=(words,))))
+
+    def _go_on_if_known(self) -> None:
         if self._items.is_known:
-            words = ContentPart(type="text", text=GO_ON)
-            self._send(base.ItemCreate(Item(id=self._runtime.new_id("item"), role="system", content=(words,))))
+            self.say_go_on()
 
     # -- streams ---------------------------------------------------------------------------------------------------
 

@@ -30,6 +30,7 @@ from realtime.runtime import Runtime, iso
 from realtime.state.conversation import Conversation
 from realtime.state.json_sessions import JSONSession, SessionBase
 from realtime.state.log import AudioRun, Log
+from realtime.state.restore import Owed
 
 if TYPE_CHECKING:
     from realtime.call.recording import Recorder
@@ -55,8 +56,8 @@ class Session:
 
     `owner` is whose call it is (the user id). `record` makes the recorder of a call whose client consents
     (`config.recording`). `accepted` are the permission rules that its users have accepted. `log`, `conversation`,
-    `resume_token` and `recent_ids`, where given, are those of a call that goes on after its process or its grace time
-    (`realtime.state.restore`).
+    `resume_token`, `recent_ids` and `owed`, where given, are those of a call that goes on after its process or its
+    grace time (`realtime.state.restore`).
     """
 
     def __init__(
@@ -75,6 +76,7 @@ class Session:
         resume_token: ResumeToken | None = None,
         recent_ids: Sequence[str] = (),
         accepted: AcceptedRules | None = None,
+        owed: Owed | None = None,
     ) -> None:
         self.participant = participant
         self.runtime = runtime
@@ -100,6 +102,7 @@ class Session:
         """Called once, when the call is over."""
         self.ended = asyncio.Event()
         self._private = private
+        self._owed = owed
         self._arriving: asyncio.Future[None] | None = asyncio.get_running_loop().create_future()
         self._began_after = self.log.last_seq
         self.intake = Intake(recent_ids)
@@ -136,6 +139,7 @@ class Session:
                 end=self.end_soon,
                 unplayed_items=self.audience.unplayed_items,
                 is_new=not self._began_after,
+                owed=self._owed,
                 takes_unasked=all(one.takes_unasked for one in self.listeners),
                 replace=self._replace,
                 is_recorded=lambda: self._recorder is not None,

@@ -82,6 +82,7 @@ class Found:
             resume_token=resume_token,
             recent_ids=self.info.event_ids,
             accepted=AcceptedRules(restored.accepted),
+            owed=restored.owed,
             **parts,
         )
         session.participant.agent_id = session.participant.agent_id or restored.agent_id
