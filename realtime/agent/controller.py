@@ -202,7 +202,7 @@ class Controller:
         self.turns.signal(Signal.REQUEST, overrides=overrides, say=say)
 
     def go_on(self, owed: Owed) -> None:
-        """Go on with an answer that was broken off, from the last heard word."""
+        """Go on with a broken-off answer, from the last heard word."""
         overrides = None
         if owed.item_id is None and not self._text_auto_response:
             return  # its client says when the agent answers

@@ -111,9 +111,9 @@ class ConversationReader:
         self._is_heard_again = False
         """Whether the client sends a turn once more."""
         self._cut: set[str] = set()
-        """The items of which the end of the process has cut off what was not played."""
+        """The items that the end of the process has cut."""
         self._is_leaving = self._was_answering = False
-        """Whether the server has said goodbye, and whether it broke off a response then."""
+        """Whether the server has said goodbye, and was answering then."""
 
     def read(self, entry: Entry) -> None:
         """Read the next entry."""
