@@ -126,7 +126,7 @@ class Base64Source(_Checked, frozen=True, kw_only=True, tag_field="type", tag="b
 
 
 # RFC 3986: a scheme, then only characters that a URI may hold, every % followed by two hex digits.
-_URI = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:(?:[A-Za-z0-9\-._~:/?#\[\]@!$&'()*+,;=]|%[0-9A-Fa-f]{2})+")
+_URI = re.compile(r"^[A-Za-z][A-Za-z0-9+.-]*:(?:[A-Za-z0-9\-._~:/?#\[\]@!$&'()*+,;=]|%[0-9A-Fa-f]{2})+")
 
 
 def check_uri(uri: str) -> None:

@@ -25,7 +25,7 @@ from typing import Any
 MAX_PATTERN_CHARS = 4_000
 """The longest pattern: a longer one cannot be read."""
 
-_CONDITION = re.compile(r"\s*([^\s=!<>,\"]+)\s*(<=|>=|!=|=|<|>)\s*")
+_CONDITION = re.compile(r"\s{0,20}([^\s=!<>,\"]{1,200})\s{0,20}(<=|>=|!=|=|<|>)\s*")
 _NUMBER = re.compile(r"-?\d+(\.\d+)?([eE][+-]?\d+)?", re.ASCII)
 _MISSING = object()
 _AMBIGUOUS = object()

@@ -56,15 +56,15 @@ class ToolPermissions:
         yield None
 
 
-_NO_AMOUNT = re.compile(
-    r"(?i:.*(^|_))(id|number|nr|no|code|key|pin|phone|zip|index|version|year|month|week|day|hour|minute|time)"
+_NO_AMOUNT = frozenset(
+    "id number nr no code key pin phone zip index version year month week day hour minute time".split()
 )
-"""Names of numbers that do not say how much: less is not within more."""
+"""Last words of names of numbers that do not say how much: less is not within more."""
 
 
 def _is_amount(name: str, value: Any) -> bool:
     is_number = isinstance(value, int | float) and not isinstance(value, bool)
-    return is_number and value > 0 and not _NO_AMOUNT.fullmatch(name)
+    return is_number and value > 0 and name.rpartition("_")[2].lower() not in _NO_AMOUNT
 
 
 def rules_of(tool_name: str, patterns: Iterable[str | None]) -> list[PermissionRule]:

@@ -48,7 +48,7 @@ _IDENTIFIER = re.compile(
 _PHONE = re.compile(r"\+?\d[\d ()/.-]{6,}\d")
 _AMOUNT = re.compile(r"([A-Z]{3}|[$€£¥])?\s?(-?\d+(?:[.,]\d{3})*(?:[.,]\d{1,2})?)\s?([A-Z]{3}|[$€£¥])?")
 _LINK = re.compile(r"https?://(?:www\.)?([\w.-]+)\S*", re.I)
-_EMAIL = re.compile(r"([\w.+-]+)@([\w-]+(?:\.[\w-]+)+)")
+_EMAIL = re.compile(r"(?<![\w.+-])([\w.+-]{1,64})@([\w-]+(?:\.[\w-]+)+)")
 _TAG = re.compile(r"<[^<>]{0,200}>")
 _MARKUP = re.compile(r"[*`~|\\^{}\[\]<>#=_\"“”„«»「」]+")
 _SPACES = re.compile(r"\s+")

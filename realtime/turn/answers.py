@@ -70,7 +70,7 @@ _IF_YOU_WOULD = {("if", "you", *rest) for rest in (("would",), ("could",), ("wil
 _LONGEST_CHARS = 2_000
 """A longer text answers nothing: its words are not even looked at."""
 OTHER = Reading(Answer.OTHER)
-_HESITATION = re.compile(r"\s*(um+|uh+m?|erm|[aä]hm?|oh|eh|em|hm+|well|pues)(?:[\s,.…]+)(?!h[umh]+\b)", re.IGNORECASE)
+_HESITATION = re.compile(r"(um+|uh+m?|erm|[aä]hm?|oh|eh|em|hm+|well|pues)(?:[\s,.…]+)(?!h[umh]+\b)", re.IGNORECASE)
 """A sound before an answer; "uh huh" is one itself."""
 
 
@@ -80,8 +80,8 @@ def read_answer(words: str, arguments: Mapping[str, object], schema: Mapping[str
     It asked for consent to a call with `arguments`, whose JSON Schema is `schema`. English, German, Spanish and Chinese
     are read, whatever language the question has. Doubt is never YES.
     """
-    words = folded(words)
-    if not words.strip() or len(words) > _LONGEST_CHARS:
+    words = folded(words).strip()
+    if not words or len(words) > _LONGEST_CHARS:
         return OTHER
     words = _without_hesitation(words, language_of(question))
     if asks_for_objections(question):

@@ -160,7 +160,7 @@ _NEVERS = re.compile(
     rf"\b(?:in|on|since) (?:early |late )?(?:{MONTHS.replace(' ', '|')})\b|"
     r"\bsince (?:last|yesterday|monday|tuesday|wednesday|thursday|friday|saturday|sunday|noon)\b|"
     r"\b(?:lately|recently)\b|\bfor (?:years|months|weeks)\b|\b(?:once|before)$|\bmy own\b|\bto what\b|"
-    r"\bwritten to you\b|\bpaid .*\bvisit\b|"
+    r"\bwritten to you\b|\bpaid .{0,40}\bvisit\b|"
     r"\bin the past\b|\bto (?:me|us)\b|\bon your (?:side|end|part)\b|\b(?:myself|ourselves)\b|\bmy (?!manager|"
     r"supervisor|colleague|boss|team|end|side|desk|part)|"
     r"\bthis (?:year|season|month)\b|\btimes$|\bin (?:the|your) (?:basket|cart|drafts?)\b"

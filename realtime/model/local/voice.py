@@ -146,10 +146,10 @@ def _espeak_voices() -> dict[str, Voice]:
 
 
 _CODE_FENCE = re.compile(r"```.*?(?:```|$)", re.DOTALL)
-_LINK = re.compile(r"!?\[([^\]]*)\]\([^)]*\)")
+_LINK = re.compile(r"!?\[([^\[\]]*)\]\([^)]{0,500}\)")
 _URL = re.compile(r"(?:https?://|www\.)\S+")
-_TAG = re.compile(r"</?[a-zA-Z][^>]*>")
-_LINE_MARK = re.compile(r"^\s*(?:#{1,6}|[-*+>])\s+", re.MULTILINE)
+_TAG = re.compile(r"</?[a-zA-Z][^<>]*>")
+_LINE_MARK = re.compile(r"^[^\S\n]*(?:#{1,6}|[-*+>])\s+", re.MULTILINE)
 _MARKS = re.compile(r"[*`~|\\^{}\[\]<>]|(?<!\w)_+|_+(?!\w)")
 # Between numbers a sign is a word; elsewhere it is markup.
 _SIGN_WORDS = (("*", "times"), ("^", "to the power of"), ("<", "is less than"), (">", "is greater than"))

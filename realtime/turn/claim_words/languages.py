@@ -277,8 +277,8 @@ _FINITE = {
 }
 _IS = re.compile(r"\b(?:ist|sind|bist|está|están)\b(?!.*\b(?:worden|raus)\b)")
 _JUST = re.compile(r"\bacab(?:o|amos) de (\w+[aei]r)\b")
-_QUOTED = re.compile(r"[„“\"«][^“”\"»]*[“”\"»]")
-_ENDED = re.compile(r"(?:好|完|掉|成功|过去|出去|到|进|上|下|起来|出)*(?:.{0,12}了|成功|完毕)")
+_QUOTED = re.compile(r"[„“\"«][^„“”\"«»]*[“”\"»]")
+_ENDED = re.compile(r"(?:好|完|掉|成功|过去|出去|到|进|上|下|起来|出){0,6}(?:.{0,12}了|成功|完毕)")
 """Behind a Chinese verb they make it done."""
 _STATUS = frozenset({"switch", "block", "lock"})
 """Families whose participle also tells how things have long been: "la luz está encendida"."""

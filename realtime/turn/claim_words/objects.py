@@ -9,9 +9,9 @@ from realtime.turn.claim_words.english import ADVERBS, LOOKING, NUMBERS, PRONOUN
 from realtime.turn.claim_words.forms import Hit, inflected, known_verbs
 from realtime.turn.claim_words.grammar import Reading, gives
 
-_COUNT = rf"(?:\d[\d,.]*|(?:a|and|{'|'.join(sorted(NUMBERS))})\b)"
+_COUNT = rf"(?:\d[\d,.]*+|(?:a|and|{'|'.join(sorted(NUMBERS))})\b)"
 _SUM = re.compile(
-    rf"(?:^|(?<!at|to|or) )(?:{_COUNT} ?)*(?<!a )(?<!and )(?:{_COUNT})(?: (?:to|into|in|over|across|back|he|she|"
+    rf"(?:^|(?<!at|to|or) )(?:{_COUNT} ?){{0,6}}(?<!a )(?<!and )(?:{_COUNT})(?: (?:to|into|in|over|across|back|he|she|"
     rf"they|you)\b|$)"
 )
 """An amount without its currency: "I sent Rob his thirty"."""

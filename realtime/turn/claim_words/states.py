@@ -35,7 +35,7 @@ _FRESH = (
     r"(?:like|as) (?:you )?(?:asked|wanted|wished|requested|promised|discussed))\b)"
 )
 """What tells that it has just come about."""
-_IS_FRESH = re.compile(_FRESH)
+_IS_FRESH = re.compile(f"^{_FRESH}")
 _THING = r"(?!i |we |you |there |if )(?:[\w']+ ){1,6}"
 _SENT = word_set("message pay refund apply order report upload")
 

@@ -6,7 +6,7 @@ import re
 from datetime import UTC, date, datetime, timedelta
 
 from realtime.model.local.keyless.arithmetic import find_number
-from realtime.model.local.keyless.words import each
+from realtime.model.local.keyless.words import each, rule_pattern
 
 _DAYS = r"monday|tuesday|wednesday|thursday|friday|saturday|sunday"
 _MONTHS = each("january february march april may june july august september october november december")
@@ -40,7 +40,7 @@ ASKS_TIME = re.compile(
     r"|\bhow (?:long|many (?:hours|minutes)) (?:until|till|to|before|is it (?:until|till"
     r"|to)) (?:midnight|noon|midday|lunch|\d)"
 )
-ASKS_DATE = re.compile(
+ASKS_DATE = rule_pattern(
     r"\bwhat (?:day|date|month|year)\b(?! (?:are you|were you|did|do you|does|do we|will you))"
     r"|\bthe date\b|\bwhat(?:'s| is) today\b(?!'s (?:weather|news|special))|\btoday's date\b"
     r"|\bdate is it\b"
@@ -58,9 +58,9 @@ ASKS_DATE = re.compile(
     rf"|the current) (?:month|year)\b|\bwhen is (?:the )?(?:next )?(?:{_DAYS}|christmas|halloween"
     r"|new year)"
 )
-_ELSEWHERE = re.compile(
+_ELSEWHERE = rule_pattern(
     r"\b(?:time|it)\b.* in ((?!the (?:morning|afternoon|evening|server)|total|minutes|hours|here|my|your|this)"
-    r"[a-z][a-z ]+)$"
+    r"[a-z][a-z ]{1,40})$"
 )
 
 
@@ -103,7 +103,7 @@ def date_answer(asked: str, today_said: str) -> str:
     if found := re.search(r"\b([\w-]+) (day|week)s? ago\b", asked):
         count = find_number(found[1]) or 1
         return f"That was {_said(today - timedelta(int(count) * (7 if found[2] == 'week' else 1)))}."
-    if re.search(r"\bdays\b.*\b(?:left|remain|remaining)\b.*\byear\b", asked):
+    if re.search(r"\bdays\b.{0,80}\b(?:left|remain|remaining)\b.{0,80}\byear\b", asked):
         left = (date(today.year, 12, 31) - today).days
         return f"{left} days of {today.year} are left after today."
     if "leap year" in asked:
@@ -119,9 +119,9 @@ def date_answer(asked: str, today_said: str) -> str:
         return _yes_no(asked, today) or f"It is on {_said(goal)}."
     if answer := _yes_no(asked, today):
         return answer
-    if re.search(r"\b(?:what|which|the|current)\b.*\byear\b", asked):
+    if re.search(r"\b(?:what|which|the|current)\b.{0,80}\byear\b", asked):
         return f"It is {today.year}."
-    if re.search(r"\b(?:what|which|the|current)\b.*\bmonth\b", asked):
+    if re.search(r"\b(?:what|which|the|current)\b.{0,80}\bmonth\b", asked):
         return f"It is {today:%B}."
     return f"Today is {today_said}."
 

@@ -31,13 +31,13 @@ from realtime.model.local.keyless.subjects import guess
 from realtime.model.local.keyless.toolbox import Context, ToolRequest, answered, request_in
 from realtime.model.local.keyless.unknown import is_request, own_up
 from realtime.model.local.keyless.wordplay import play
-from realtime.model.local.keyless.words import capital, plain
+from realtime.model.local.keyless.words import capital, plain, rule_pattern
 from realtime.model.local.language_model import Prompt, Reply, ReplyText, ReplyToolCall
 
 _BUILT_IN = {"get_time": None, "get_date": None, "calculate": "expression", "set_timer": "seconds"}
 """The tools of `skills.py`, with their argument."""
-_SAY = re.compile(r"\s*say(?: exactly)?\s*:?\s+[\"“]?(.+?)[\"”]?\s*$", re.I | re.S)
-_SAY_AT_THE_END = re.compile(r"\n\s*\n\s*say(?: exactly)?(?::\s*|\s+(?=[\"“]))[\"“]?(.+?)[\"”]?\s*$", re.I | re.S)
+_SAY = re.compile(r"^say(?: exactly)?(?:\s*+:)?\s+(.+)", re.I | re.S)
+_SAY_AT_THE_END = re.compile(r"^say(?: exactly)?(?::|\s+(?=[\"“]))(.+)", re.I | re.S)
 
 
 class Conversationalist:
@@ -60,7 +60,7 @@ class Conversationalist:
     def can_answer(self, prompt: Prompt) -> bool:
         """Whether rules fit all that was said, or call a tool."""
         situation = situation_of(prompt, self._product)
-        if situation is None or not situation.plain or _SAY.match(prompt.instructions):
+        if situation is None or not situation.plain or _words_to_say(prompt.instructions) is not None:
             return True
         if results_to_tell(prompt.history, situation.plain):
             return True
@@ -85,14 +85,13 @@ class _Answer:
 
 def respond_to(prompt: Prompt, product: Product | None = None) -> list[Reply]:
     """Return the whole response to a prompt."""
-    if words := _SAY.match(prompt.instructions):
-        return [ReplyText(words[1])]
+    if (ordered := _words_to_say(prompt.instructions)) is not None:
+        return [ReplyText(ordered)]
     situation = situation_of(prompt, product)
     if results := results_to_tell(prompt.history, situation.plain if situation is not None else ""):
         return [ReplyText(" ".join(results))]
     if situation is None:
-        words = _SAY_AT_THE_END.search(prompt.instructions)
-        return [ReplyText(words[1] if words is not None else _first_words(prompt))]
+        return [ReplyText(_words_to_say_at_the_end(prompt.instructions) or _first_words(prompt))]
     if not situation.plain:
         return [
             ReplyText(
@@ -102,6 +101,30 @@ def respond_to(prompt: Prompt, product: Product | None = None) -> list[Reply]:
             )
         ]
     return _replies(_answers(situation))
+
+
+def _words_to_say(instructions: str) -> str | None:
+    """Return the words that the instructions order to say, where they order nothing else."""
+    return _unquoted(_SAY.match(instructions.strip()))
+
+
+def _words_to_say_at_the_end(instructions: str) -> str | None:
+    """Return the words that the last paragraphs of the instructions order to say."""
+    lines = instructions.strip().split("\n")
+    for at in range(1, len(lines) - 1):
+        if lines[at].strip() or not lines[at + 1].lstrip().lower().startswith("say"):
+            continue
+        if (words := _unquoted(_SAY_AT_THE_END.match("\n".join(lines[at + 1 :]).lstrip()))) is not None:
+            return words
+    return None
+
+
+def _unquoted(order: re.Match[str] | None) -> str | None:
+    if order is None:
+        return None
+    words = order[1].strip()
+    begin, end = words[:1] in ("\"", "“"), words[-1:] in ("\"", "”")
+    return words[begin : len(words) - (end and len(words) > 1)].strip() or None
 
 
 def _first_words(prompt: Prompt) -> str:
@@ -247,7 +270,7 @@ def _expression(situation: Situation) -> str | None:
 
 
 _RESULT = re.compile(r"\bis (-?\d[\d,]*(?:\.\d+)?)\.$")
-_GOES_ON = re.compile(
+_GOES_ON = rule_pattern(
     r"^(?:plus|minus|times|divided by|multiplied by|squared|cubed|(?:add|subtract|take away) (?:that|it"
     r"|\w+)|(?:multiply|divide)\b.*\bby)\b"
     r"|\b(?:double|twice|triple|half of|square root of|percent of) (?:that|it|this)\b|\b(?:that"
@@ -277,7 +300,7 @@ def _timer_talk(situation: Situation) -> str | None:
         return "I would need a tool for timers, and none was given to me."
     if _CANCEL.search(situation.core):
         return "I can't stop a timer: it rings once, and ends with this call."
-    if re.search(r"\balarm\b|\b(?:at|for) .*(?:o'clock|am|pm)\b|\b\d+:\d\d\b", situation.core):
+    if re.search(r"\balarm\b|\b(?:at|for) .{0,40}(?:o'clock|am|pm)\b|\b\d+:\d\d\b", situation.core):
         return "I can't set alarms for a time of day, only timers: say, set a timer for five minutes."
     return f"{_HOW_LONG} Say, set a timer for five minutes."
 
@@ -324,7 +347,7 @@ _FORBIDS = re.compile(r"(?:please )?(?:don't|do not|never) ")
 _HOW_LONG = "For how long?"
 _ALARM = re.compile(r"\btimers?\b|\balarm\b(?! clock)|\breminders?\b|\bremind me (?:to|in|at|about)\b|\bwake me\b")
 _CANCEL = re.compile(r"\b(?:cancel|stop|delete|clear|end)(?: (?:my|the|that|this|all))* (?:timers?|alarms?)\b")
-_TIMER = re.compile(r"\btimer\b|\bwake me\b|\bremind me in\b|\balarm (?:in|for)\b|\bcountdown\b|\bremind me\b.*\bin\b")
+_TIMER = rule_pattern(r"\btimer\b|\bwake me\b|\bremind me in\b|\balarm (?:in|for)\b|\bcountdown\b|\bremind me\b.*\bin\b")
 
 
 def _known_calls(situation: Situation) -> list[ReplyToolCall]:

@@ -22,8 +22,8 @@ _SAYING = (
 )  # fmt: skip
 _NO_PLACE = frozenset(each("day outside here there moment time morning afternoon evening night home us go"))
 _NO = frozenset(each("no without not non"))
-_ID = re.compile(r"[A-Za-z]*[-#]?\d[\w-]*|[A-Z]{2,}\w*")
-_MAIL = re.compile(r"[\w.+-]+@[\w-]+\.[\w.]+|\b[\w.]+ at [\w-]+ dot \w+\b", re.IGNORECASE)
+_ID = re.compile(r"^(?:[A-Za-z]*[-#]?\d[\w-]*|[A-Z]{2,}\w*)")
+_MAIL = re.compile(r"(?<![\w.+-])[\w.+-]{1,64}@[\w-]+\.[\w.]+|(?<![\w.])[\w.]{1,64} at [\w-]+ dot \w+\b", re.IGNORECASE)
 _PHONE = re.compile(r"\+?\d[\d /-]{4,}\d")
 _TWO_OF_US = re.compile(r"\b(?:(?:me|myself) and (?:my|a) \w+(?! and)|my \w+ and (?:me|i|myself)|both of us)\b")
 _JUST_ME = re.compile(r"\b(?:just|only) (?:me|myself|one)\b|\b(?:by|for) myself\b|\balone\b")

@@ -16,12 +16,12 @@ _I_AM = re.compile(
 )
 # Recognisers without capitals: a greeting before it, and nothing behind.
 _HELLO_I_AM = re.compile(
-    rf"(?:hello|hi|hey)(?: there)?,? (?:i'm|i’m|i am|im|this is|it's) ({_WORD})[.!]?$", re.IGNORECASE
+    rf"^(?:hello|hi|hey)(?: there)?,? (?:i'm|i’m|i am|im|this is|it's) ({_WORD})[.!]?$", re.IGNORECASE
 )
 _MAY_NAME = re.compile(r"name|call|I'm|I’m|I am|[Tt]his is|^\s*(?:hello|hi|hey)\b", re.IGNORECASE)
 _LONGEST_NAME_CHARS = 40
 _ASKS_NAME = re.compile(r"\byour name\b|\bAnd you\?$")
-_NAME_ALONE = re.compile(rf"(?:(?:it's|it is|i'm|i am|im|i’m|that's|just|my name) )?({_WORD})[.!]?$", re.IGNORECASE)
+_NAME_ALONE = re.compile(rf"^(?:(?:it's|it is|i'm|i am|im|i’m|that's|just|my name) )?({_WORD})[.!]?$", re.IGNORECASE)
 _NO_NAME = re.compile(
     r"a|an|the|not|so|very|just|really|back|later|when|if|in|on|at|it|you|me|what|whatever|again|maybe"
     r"|yes|yeah|no|nope|hello|hi|hey|thanks|thank|bye|goodbye|help|stop|nothing|none|why|who|how|where"

@@ -164,7 +164,7 @@ def _kind_of_number(situation: Situation, match: re.Match[str]) -> str | None:
     return f"Yes, {whole:,} is a prime number."
 
 
-_WORD = r"(?P<word>[\w' -]+?)"
+_WORD = r"(?P<word>[\w' -]{1,60}?)"
 RULES: Rules = rules(
     (
         r"\bcount(?:ing|down)?\b(?!.*\b(?:letters|words|on me)\b)(?=.*\b(?:to|from|down|up|backwards?|by"
@@ -201,8 +201,8 @@ RULES: Rules = rules(
     (r"\b(?:decide|choose) (?:for me|yes or no)\b|\byes or no\b|\bmagic (?:8|eight) ball\b", _oracle),
     (
         r"\b(?:which|what)(?:'s| is)? (?:is )?(?:the )?(?:more|bigger|larger|greater|higher|smaller"
-        r"|less|lower)(?: number)?(?: is)?,? (?P<one>[\w. ]+?) or (?P<other>[\w. ]+)$",
+        r"|less|lower)(?: number)?(?: is)?,? (?P<one>[\w. ]{1,40}?) or (?P<other>[\w. ]{1,40})$",
         _compare,
     ),
-    (r"\bis (?:the number )?(?P<number>[\w ]+?) (?:a |an )?(?P<kind>prime|odd|even)\b", _kind_of_number),
+    (r"\bis (?:the number )?(?P<number>[\w ]{1,40}?) (?:a |an )?(?P<kind>prime|odd|even)\b", _kind_of_number),
 )
