@@ -57,7 +57,10 @@ class ToolPermissions:
 
 
 _NO_AMOUNT = frozenset(
-    "id number nr no code key pin phone zip index version year month week day hour minute time".split()
+    (
+        *("id", "number", "nr", "no", "code", "key", "pin", "phone", "zip", "index", "version"),
+        *("year", "month", "week", "day", "hour", "minute", "time"),
+    )
 )
 """Last words of names of numbers that do not say how much: less is not within more."""
 

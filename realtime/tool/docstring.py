@@ -13,10 +13,10 @@ _OTHER_SECTIONS = {
 }
 _REST_FIELD = re.compile(
     r"^:(?P<kind>param|parameter|arg|argument|key|keyword|type|returns?|rtype|raises?|except|exception|yields?|ytype)"
-    r"(?P<words>\s[^:]+)?:(?:\s(?P<text>.*))?$"
+    r"(?P<words>\s[^:]+)?:(?:\s(?P<text>.*)|$)"
 )
 _REST_PARAMETERS = {"param", "parameter", "arg", "argument", "key", "keyword"}
-_GOOGLE_ENTRY = re.compile(r"^\*{0,2}(?P<names>\w+)\s*(?:\(.*?\)\s*)?:(?:\s(?P<text>.*))?$")
+_GOOGLE_ENTRY = re.compile(r"^\*{0,2}(?P<names>\w+)\s*(?:\(.*?\)\s*)?:(?:\s(?P<text>.*)|$)")
 _NUMPY_ENTRY = re.compile(r"^(?P<names>\*{0,2}\w+(?:\s*,\s*\*{0,2}\w+)*)\s*(?::.*)?$")
 
 

@@ -125,9 +125,9 @@ def _is_done(claim: Claim, deeds: Collection[Deed]) -> bool:
 
 _DENIALS = (
     (re.compile(r"^(i|we)(?:'ve| have) (.+)$", re.IGNORECASE), "{0} have not {1} yet."),
-    (re.compile(r"^(.+?)(?:'s| has) been (.+)$", re.IGNORECASE), "{0} has not been {1} yet."),
-    (re.compile(r"^(.+?) have been (.+)$", re.IGNORECASE), "{0} have not been {1} yet."),
-    (re.compile(r"^(.+?) (is|are) (.+)$", re.IGNORECASE), "{0} {1} not {2} yet."),
+    (re.compile(r"^(.{1,200}?)(?:'s| has) been (.+)$", re.IGNORECASE), "{0} has not been {1} yet."),
+    (re.compile(r"^(.{1,200}?) have been (.+)$", re.IGNORECASE), "{0} have not been {1} yet."),
+    (re.compile(r"^(.{1,200}?) (is|are) (.+)$", re.IGNORECASE), "{0} {1} not {2} yet."),
 )
 NOT_DONE: dict[Language, str] = {
     "en": "That is not done yet.",

@@ -145,12 +145,11 @@ def _espeak_voices() -> dict[str, Voice]:
         return {}
 
 
-_CODE_FENCE = re.compile(r"```.*?(?:```|$)", re.DOTALL)
 _LINK = re.compile(r"!?\[([^\[\]]*)\]\([^)]{0,500}\)")
 _URL = re.compile(r"(?:https?://|www\.)\S+")
 _TAG = re.compile(r"</?[a-zA-Z][^<>]*>")
 _LINE_MARK = re.compile(r"^[^\S\n]*(?:#{1,6}|[-*+>])\s+", re.MULTILINE)
-_MARKS = re.compile(r"[*`~|\\^{}\[\]<>]|(?<!\w)_+|_+(?!\w)")
+_MARKS = re.compile(r"[*`~|\\^{}\[\]<>]|(?<!\w)_+|(?<!_)_+(?!\w)")
 # Between numbers a sign is a word; elsewhere it is markup.
 _SIGN_WORDS = (("*", "times"), ("^", "to the power of"), ("<", "is less than"), (">", "is greater than"))
 # Readable signs that are neither ASCII nor Latin letters.
@@ -162,7 +161,7 @@ def readable_text(text: str) -> str:
     text = text.replace("\N{MINUS SIGN}", "-").replace("\N{NON-BREAKING HYPHEN}", "-")
     for sign, word in _SIGN_WORDS:
         text = re.sub(rf"(?<=\d)\s*{re.escape(sign)}\s*(?=\d)", f" {word} ", text)
-    text = _CODE_FENCE.sub(" ", text)
+    text = " ".join(text.split("```")[::2])
     text = _LINK.sub(r"\1", text)
     text = _URL.sub("a link", text)
     text = _TAG.sub(" ", text)

@@ -59,7 +59,7 @@ _STATES = word_set(
     "closed online free quiet ticking expecting"
 )
 """Behind `'s` they make it "is"."""
-_TOKEN = re.compile(r"\d+(?:[:.]\d+)+|[^\W_]+(?:['’][^\W_]+)*|[,;:—–()!?]|\.(?=\s)|\s-\s")
+_TOKEN = re.compile(r"(?<!\d)\d+(?:[:.]\d+)+|[^\W_]+(?:['’][^\W_]+)*|[,;:—–()!?]|\.(?=\s)|\s-\s")
 _QUOTED = re.compile(r"[\"“„][^\"”“„]*[\"”“]|(?<!\w)'[^']*'(?!\w)")
 _BREAKS = frozenset(",;:—–()!?.-")
 _JOINS = frozenset({"but", "so", "because", "while", "though", "although"})

@@ -405,7 +405,7 @@ INTENTS: tuple[tuple[Intent | re.Pattern[str], Answer], ...] = (
             r"\bhow (?:fast|quick|quickly|slow|soon) (?:are|is|do|does|can|will|was) (?:you|this|it|that|your)\b",
             r"\bhow (?:long|much time) (?:do|does|did|will|can) (?:you|it|this|that|an answer|your answers?) (?:\w+ )?"
             r"(?:take|need)\b(?=.*\b(?:answer|reply|respond|response|react|speak|think)|$)",
-            r"\b(?:are you|is it|is this) (?:so |too |this |that |always )*(?:slow|fast|quick)\b",
+            r"\b(?:are you|is it|is this) (?:so |too |this |that |always ){0,3}(?:slow|fast|quick)\b",
         ),
         told.said(told.DELAY),
     ),

@@ -339,7 +339,7 @@ class _Parser:
                 raise ValueError(self.NO_SUM)
         else:
             token = self._peek()
-            if not re.fullmatch(r"\d*\.?\d+", token):
+            if not re.fullmatch(r"\d+(?:\.\d+)?|\.\d+", token):
                 raise ValueError(self.NO_SUM)
             self._at += 1
             result = _checked(float(token))

@@ -70,7 +70,7 @@ def time_answer(asked: str, now: str) -> str:
         moment = datetime.strptime(now.strip(), "%I:%M %p").replace(tzinfo=UTC)
     except ValueError:
         return f"It is {now}."
-    if found := re.search(r"\bin ([\w -]+?) (hour|minute)s?\b", asked):
+    if found := re.search(r"\bin ([\w -]{1,40}?) (hour|minute)s?\b", asked):
         count = find_number(found[1]) or (0.5 if "half" in found[1] else 1)
         later = moment + timedelta(minutes=count * (60 if found[2] == "hour" else 1))
         return f"It will be {later.strftime('%I:%M %p').lstrip('0')}."
@@ -97,10 +97,12 @@ def date_answer(asked: str, today_said: str) -> str:
         return _yes_no(asked, today + timedelta(1)) or f"Tomorrow is {_said(today + timedelta(1))}."
     if re.search(r"\byesterday\b", asked):
         return f"Yesterday was {_said(today - timedelta(1))}."
-    if found := re.search(r"\bin ([\w -]+?) (day|week)s?\b|\b([\w -]+?) (day|week)s? from (?:now|today)\b", asked):
+    if found := re.search(
+        r"\bin ([\w -]{1,40}?) (day|week)s?\b|\b([\w -]{1,40}?) (day|week)s? from (?:now|today)\b", asked
+    ):
         count = find_number(found[1] or found[3]) or 1
         return f"That is {_said(today + timedelta(int(count) * (7 if 'week' in (found[2] or found[4]) else 1)))}."
-    if found := re.search(r"\b([\w-]+) (day|week)s? ago\b", asked):
+    if found := re.search(r"\b([\w-]{1,40}) (day|week)s? ago\b", asked):
         count = find_number(found[1]) or 1
         return f"That was {_said(today - timedelta(int(count) * (7 if found[2] == 'week' else 1)))}."
     if re.search(r"\bdays\b.{0,80}\b(?:left|remain|remaining)\b.{0,80}\byear\b", asked):

@@ -123,7 +123,7 @@ def _unquoted(order: re.Match[str] | None) -> str | None:
     if order is None:
         return None
     words = order[1].strip()
-    begin, end = words[:1] in ("\"", "“"), words[-1:] in ("\"", "”")
+    begin, end = words[:1] in ('"', "“"), words[-1:] in ('"', "”")
     return words[begin : len(words) - (end and len(words) > 1)].strip() or None
 
 
@@ -347,7 +347,9 @@ _FORBIDS = re.compile(r"(?:please )?(?:don't|do not|never) ")
 _HOW_LONG = "For how long?"
 _ALARM = re.compile(r"\btimers?\b|\balarm\b(?! clock)|\breminders?\b|\bremind me (?:to|in|at|about)\b|\bwake me\b")
 _CANCEL = re.compile(r"\b(?:cancel|stop|delete|clear|end)(?: (?:my|the|that|this|all))* (?:timers?|alarms?)\b")
-_TIMER = rule_pattern(r"\btimer\b|\bwake me\b|\bremind me in\b|\balarm (?:in|for)\b|\bcountdown\b|\bremind me\b.*\bin\b")
+_TIMER = rule_pattern(
+    r"\btimer\b|\bwake me\b|\bremind me in\b|\balarm (?:in|for)\b|\bcountdown\b|\bremind me\b.*\bin\b"
+)
 
 
 def _known_calls(situation: Situation) -> list[ReplyToolCall]:
@@ -409,7 +411,7 @@ def _timer_seconds(situation: Situation) -> float | None:
         return None
     total = 0.0
     for before, unit, behind in re.findall(
-        r"([\w. -]+?)[ -](hour|minute|min|second|sec)s?\b( and a (?:half|quarter)\b(?! \w*(?:hour"
+        r"([\w. -]{1,60}?)[ -](hour|minute|min|second|sec)s?\b( and a (?:half|quarter)\b(?! \w*(?:hour"
         r"|minute|second)))?",
         plain,
     ):

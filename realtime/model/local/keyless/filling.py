@@ -24,7 +24,7 @@ _NO_PLACE = frozenset(each("day outside here there moment time morning afternoon
 _NO = frozenset(each("no without not non"))
 _ID = re.compile(r"^(?:[A-Za-z]*[-#]?\d[\w-]*|[A-Z]{2,}\w*)")
 _MAIL = re.compile(r"(?<![\w.+-])[\w.+-]{1,64}@[\w-]+\.[\w.]+|(?<![\w.])[\w.]{1,64} at [\w-]+ dot \w+\b", re.IGNORECASE)
-_PHONE = re.compile(r"\+?\d[\d /-]{4,}\d")
+_PHONE = re.compile(r"\+?\d[\d /-]{4,30}\d")
 _TWO_OF_US = re.compile(r"\b(?:(?:me|myself) and (?:my|a) \w+(?! and)|my \w+ and (?:me|i|myself)|both of us)\b")
 _JUST_ME = re.compile(r"\b(?:just|only) (?:me|myself|one)\b|\b(?:by|for) myself\b|\balone\b")
 _ALSO_ME = re.compile(r"\b(?:me|myself) and$|^(?:and|plus) (?:me|myself)\b")
@@ -383,7 +383,7 @@ class _Filling:
         text = re.sub(
             r"^(?:(?:it's|it is|that's|in|to|for|at|from|under|the name is|my name is) )+", "", text, flags=re.I
         )
-        text = re.sub(r"(?: please|,? thanks|,? thank you)+$", "", text, flags=re.I).strip(" ,")
+        text = re.sub(r"(?: please|,? thanks|,? thank you){1,4}$", "", text, flags=re.I).strip(" ,")
         if not text or len(text.split()) > LONGEST_NAME or self._reading.used:
             return None
         self._reading.use(0, len(self._said))
@@ -490,7 +490,7 @@ def iso_date(text: str, today: date | None) -> str | None:
 
 def _items(text: str) -> list[str]:
     """Split a list: "mushrooms, onions and peppers"; where a recogniser left out the commas, behind plurals."""
-    parts = re.split(r",\s*(?:and |or )?|\s+(?:and|or|plus)\s+", text)
+    parts = re.split(", ?(?:and |or )?| (?:and|or|plus) ", " ".join(text.split()))
     split: list[str] = []
     for part in parts:
         words = part.split()

@@ -85,8 +85,8 @@ _HOW_MANY = re.compile(
     rf"|up)){{0,4}}(?: (?P<count>[\w. ]{{0,40}}?))?? ?\b(?P<from>{_UNIT})\b"
 )
 _CONVERT = re.compile(
-    rf"(?<![\w.])(?P<count>-?[\w.]{{1,20}}(?: [\w.]{{1,20}}){{0,5}}?) ?(?:degrees )?\b(?P<from>{_UNIT})\b(?: (?:is|are|equals"
-    r"|equal|how many|how much|make)){0,4} (?:(?:in|to|into|as)\b )?"
+    rf"(?<![\w.])(?P<count>-?[\w.]{{1,20}}(?: [\w.]{{1,20}}){{0,5}}?) ?(?:degrees )?"
+    rf"\b(?P<from>{_UNIT})\b(?: (?:is|are|equals|equal|how many|how much|make)){{0,4}} (?:(?:in|to|into|as)\b )?"
     rf"(?:how many )?(?:degrees )?\b(?P<to>{_UNIT})\b"
 )
 

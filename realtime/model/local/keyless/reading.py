@@ -23,6 +23,7 @@ _UNNAMED = frozenset(
     )
 )
 LONGEST_NAME = 4
+_BEHIND = re.compile(r"(?<![\s,])[\s,]+(?:please|thanks|thank you|(?:right )?now|for me|here|there)$", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,7 +131,7 @@ class Reading:
     def to_the_end(self, at: int) -> str | None:
         text = self.said.said[len(self.said.said) :] if at >= len(self.said) else self.said.text(at, len(self.said))
         self.use(at, len(self.said))
-        return re.sub(r"[\s,]+(?:please|thanks|thank you)$", "", text, flags=re.I) or None
+        return re.sub(r"(?<![\s,])[\s,]+(?:please|thanks|thank you)$", "", text, flags=re.I) or None
 
     def leftover(self, *, is_message: bool = False) -> str | None:
         """Return the first free words behind the verb.
@@ -202,5 +203,7 @@ def trimmed(text: str) -> str:
     while before != text:
         before = text
         text = re.sub(r"^(?:the|an?|my|our|be|to|about|that|of|for|some)\s+", "", text, flags=re.I)
-        text = re.sub(r"[\s,]+(?:please|thanks|thank you|(?:right )?now|for me|here|there)$", "", text, flags=re.I)
+        text = re.sub(
+            r"(?<![\s,])[\s,]+(?:please|thanks|thank you|(?:right )?now|for me|here|there)$", "", text, flags=re.I
+        )
     return text.strip(" ,")

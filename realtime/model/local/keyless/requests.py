@@ -41,7 +41,8 @@ def split(said: str) -> list[str]:
     """Return the requests of an utterance, at most three; words to be repeated stay whole."""
     if _WHOLE.match(said):
         return [said]
-    parts = [part.strip(" ,") for sentence in _SENTENCE.split(" ".join(said.split())) for part in _JOINED.split(sentence)]
+    sentences = _SENTENCE.split(" ".join(said.split()))
+    parts = [part.strip(" ,") for sentence in sentences for part in _JOINED.split(sentence)]
     parts = [
         piece for part in parts for piece in (_TURNS_TO_ASK.split(part, maxsplit=1) if _STATES.match(part) else [part])
     ]

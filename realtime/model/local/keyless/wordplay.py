@@ -12,7 +12,7 @@ HIGHEST_COUNT = 50
 _ALPHABET = "A B C D E F G H I J K L M N O P Q R S T U V W X Y Z"
 _LONGEST_SPELT = 30
 _OPTIONS = re.compile(
-    r"^.*?\b(?:between|should (?:i|we) (?:have|take|eat|drink|get|buy|wear|go to|choose|pick|do)|should i"
+    r"^.{0,200}?\b(?:between|should (?:i|we) (?:have|take|eat|drink|get|buy|wear|go to|choose|pick|do)|should i"
     r"|choose|pick|select|decide|rather"
     r"|better|one)(?: for me| one| between)?[,:]? (?!for me|one of|between)(.+)$",
     re.I,
@@ -106,7 +106,7 @@ def _dice(situation: Situation, match: re.Match[str]) -> str:
 
 
 def _number(situation: Situation, match: re.Match[str]) -> str:
-    found = re.search(r"(?:between|from) (.+?) (?:and|to) (.+)", situation.core)
+    found = re.search(r"(?:between|from) (.{1,40}?) (?:and|to) (.+)", situation.core)
     low, high = (find_number(found[1]), find_number(found[2])) if found else (1.0, 10.0)
     if low is None or high is None or not abs(high - low) < 1e9:
         low, high = 1.0, 10.0
@@ -118,7 +118,7 @@ def _choose(situation: Situation, _: re.Match[str]) -> str | None:
     found = _OPTIONS.search(situation.said.rstrip("?.! "))
     if found is None:
         return None
-    options = [one.strip(" ,") for one in re.split(r",\s*(?:or\s+)?|\s+(?:or|and)\s+", found[1])]
+    options = [one.strip(" ,") for one in re.split(", ?(?:or )?| (?:or|and) ", " ".join(found[1].split()))]
     options = [re.sub(r"^(?:should (?:i|we)|(?:i|we) should) ", "", one, flags=re.I) for one in options if one]
     if len(options) < 2:
         return None
