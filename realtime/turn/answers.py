@@ -67,8 +67,8 @@ class Reading:
 _AGREES = {Kind.YES, Kind.WARM, Kind.PAD, Kind.ALWAYS, Kind.SORRY, Kind.DEAR}
 _REFUSES = {Kind.NO, Kind.PAD, Kind.WARM, Kind.SORRY, Kind.WAIT, Kind.ALWAYS}
 _IF_YOU_WOULD = {("if", "you", *rest) for rest in (("would",), ("could",), ("will",))}
-_LONGEST_CHARS = 2_000
-"""A longer text answers nothing: its words are not even looked at."""
+_LONGEST_CHARS = 500
+"""A longer text, over half a minute of speech, answers nothing: its words are not even looked at."""
 OTHER = Reading(Answer.OTHER)
 _HESITATION = re.compile(r"(um+|uh+m?|erm|[aä]hm?|oh|eh|em|hm+|well|pues)(?:[\s,.…]+)(?!h[umh]+\b)", re.IGNORECASE)
 """A sound before an answer; "uh huh" is one itself."""
