@@ -15,7 +15,9 @@ _FILLER = re.compile(
     re.IGNORECASE,
 )
 _TITLE = re.compile(r"\b(Dr|Mr|Mrs|Ms|St)\.")
-_REPEATED = re.compile(r"\b((?:i|you|we|it|that|they|the|your|so|and)(?:'\w+)?),? (?:\1,? ){0,20}\1(?![\w'])", re.IGNORECASE)
+_REPEATED = re.compile(
+    r"\b((?:i|you|we|it|that|they|the|your|so|and)(?:'\w+)?),? (?:\1,? ){0,20}\1(?![\w'])", re.IGNORECASE
+)
 _COMPOUND = re.compile(r"\b(well|ill|hand|home|self|pre|half|long|late|newly|freshly|badly)-(?=\w)", re.IGNORECASE)
 _JOINED = re.compile(r"(?<=\w)-(on|off|up|in|out|down)\b", re.IGNORECASE)
 """Joined, "turned-on lights" and "check-up" hold no verb."""

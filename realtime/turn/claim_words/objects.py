@@ -33,7 +33,10 @@ _LEVEL = re.compile(
     r"(?! (?:people|past|to|euro|dollar|pound))"
 )
 """The heating is meant: "I've set upstairs to eighteen"."""
-_OBTAINS = re.compile(r"\bmanaged to get (?:it|them|one|you|the|a|an)\b|(?<!have )\bgot (?:a|an|the) (?!.{0,80}\bwrong\b)")
+_OBTAINS = re.compile(
+    r"\bmanaged to get (?:it|them|one|you|the|a|an)\b"
+    r"|(?<!have )\bgot (?:a|an|the) (?!.{0,80}\bwrong\b)"
+)
 _KNOWN = {
     form for verb in known_verbs() for form, slot in inflected(verb.partition("_")[0]) if slot in ("past", "part")
 }

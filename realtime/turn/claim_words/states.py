@@ -52,7 +52,7 @@ _STATES: tuple[tuple[re.Pattern[str], State], ...] = (
     ),
     (re.compile(rf"^(?:it is |that is |everything is )?all (?:sorted|settled){_TAIL}"), State(is_generic=True)),
     (
-        re.compile(rf"^(?:you are |it is |that is |everything is )?(?:now )?all set(?: with .{0,80})?{_TAIL}"),
+        re.compile(rf"^(?:you are |it is |that is |everything is )?(?:now )?all set(?: with .{0, 80})?{_TAIL}"),
         State(is_generic=True),
     ),
     (re.compile(rf"^you are (?:now )?(?:set for|good to go)\b{_TAIL}"), State(is_generic=True)),
@@ -272,7 +272,7 @@ _STATES: tuple[tuple[re.Pattern[str], State], ...] = (
     (re.compile(rf"^{_THING}is now (?:on|at|for|with)\b"), State(word_set("move apply report"), nouns="all")),
     (
         re.compile(
-            rf"^{_FRESH}{_THING}is (?:now |all |both )*(?:safely |down for .{1,40} )?(?:in|on) (?:the|your|"
+            rf"^{_FRESH}{_THING}is (?:now |all |both )*(?:safely |down for .{1, 40} )?(?:in|on) (?:the|your|"
             rf"a) (?:\w+ )?(?:calendar|diary|notes?|list|agenda)\b"
         ),
         State(word_set("note remind schedule")),

@@ -11,6 +11,7 @@ import json
 import re
 from collections.abc import AsyncGenerator, Callable, Sequence
 from dataclasses import dataclass
+from datetime import date
 
 from realtime.event.config import ToolDeclaration
 from realtime.model.local.keyless import clock
@@ -18,6 +19,7 @@ from realtime.model.local.keyless.about import about
 from realtime.model.local.keyless.almanac import look_up
 from realtime.model.local.keyless.arithmetic import evaluate, find_expression, find_number, say_expression, say_number
 from realtime.model.local.keyless.brief import brief_of
+from realtime.model.local.keyless.dates import date_said
 from realtime.model.local.keyless.facts import ask_back, learn, not_told
 from realtime.model.local.keyless.measures import convert
 from realtime.model.local.keyless.names import learned_name, own_name
@@ -308,7 +310,7 @@ def _timer_talk(situation: Situation) -> str | None:
 def _no_clock(situation: Situation) -> str | None:
     """Say that there is no tool for the time or the date."""
     for what, asked in (("the time", clock.ASKS_TIME), ("the date", clock.ASKS_DATE)):
-        if asked.search(situation.core):
+        if _asks(situation, what, asked):
             return f"I would need a tool for {what}, and none was given to me."
     return None
 
@@ -358,7 +360,14 @@ def _known_calls(situation: Situation) -> list[ReplyToolCall]:
         return [_call("set_timer", seconds=seconds)]
     if _has(situation, "calculate") and convert(situation) is None and (expression := _expression(situation)):
         return [_call("calculate", expression=expression)]
-    return [_call(name) for name, asked in _CLOCK_TOOLS if _has(situation, name) and asked.search(situation.core)]
+    return [_call(name) for name, asked in _CLOCK_TOOLS if _has(situation, name) and _asks(situation, name, asked)]
+
+
+def _asks(situation: Situation, what: str, asked: re.Pattern[str]) -> bool:
+    """Whether time or date is asked for, and nothing that a clock does not know."""
+    core = situation.core
+    is_named = what.endswith("date") and date_said(core, situation.today or date.min) is not None
+    return asked.search(core) is not None and (is_named or clock.is_known(core))
 
 
 def _requested(situation: Situation) -> ToolRequest | None:

@@ -8,11 +8,13 @@ from datetime import date, timedelta
 from typing import Any
 
 from realtime.model.local.keyless.clock import day_named
+from realtime.model.local.keyless.dates import date_said
 from realtime.model.local.keyless.parameters import NUMERIC, PEOPLE, WORDED, Parameter, Takes
 from realtime.model.local.keyless.reading import ARTICLES, CALLED, LONGEST_NAME, Command, Reading, trimmed
 from realtime.model.local.keyless.tool_words import KNOWN_VERBS
 from realtime.model.local.keyless.utterance import BOUNDARIES, Span, Utterance, seconds_of, stem_of
 from realtime.model.local.keyless.words import each, plain, stem
+from realtime.tool.spoken_times import WEEKDAYS
 
 Values = dict[tuple[str, ...], Any]
 
@@ -476,8 +478,12 @@ class _Filling:
 
 def iso_date(text: str, today: date | None) -> str | None:
     """Write a day that was said as a date, such as "2026-11-27"; None where that is not certain."""
-    if re.fullmatch(r"\d{4}-\d\d-\d\d", text):
-        return text
+    said = date_said(text, today or date.min)
+    if said is not None and (today is not None or (said.year is not None and "year" not in text)):
+        day = said.on_or_after(today or date.min)
+        weekdays = [name for name in WEEKDAYS["en"] if name.lower() in text.lower()]
+        # "Monday the 3rd" where that is a Friday: one of both is wrong.
+        return day.isoformat() if day is not None and weekdays in ([], [WEEKDAYS["en"][day.weekday()]]) else None
     if today is None:
         return None
     near = {"today": 0, "tonight": 0, "tomorrow": 1, "the day after tomorrow": 2}

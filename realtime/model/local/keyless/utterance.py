@@ -189,7 +189,7 @@ class Utterance:
                 return at + 1
         for feast in _FEASTS:
             if tuple(self.tokens[at : at + len(feast)]) == feast:
-                return at + len(feast)
+                return self._year_end(at + len(feast))
         count = self._weekday(at) if first != "the" else 0
         if count:
             end = at + count
@@ -254,6 +254,8 @@ class Utterance:
         return number[1] if number is not None and number[0] in range(1, 32) else 0
 
     def _year_end(self, at: int) -> int:
+        if self.tokens[at : at + 2] in (["next", "year"], ["this", "year"], ["last", "year"]):
+            return at + 2
         number = amount_at(self.tokens, at, "en")
         return at + number[1] if number is not None and 1900 < number[0] < 2200 else at
 
