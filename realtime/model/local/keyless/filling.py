@@ -11,7 +11,7 @@ from realtime.model.local.keyless.clock import day_named
 from realtime.model.local.keyless.dates import date_said
 from realtime.model.local.keyless.parameters import NUMERIC, PEOPLE, WORDED, Parameter, Takes
 from realtime.model.local.keyless.reading import ARTICLES, CALLED, LONGEST_NAME, Command, Reading, trimmed
-from realtime.model.local.keyless.tool_words import KNOWN_VERBS
+from realtime.model.local.keyless.tool_words import FINITE, KNOWN_VERBS, LOOKS
 from realtime.model.local.keyless.utterance import BOUNDARIES, Span, Utterance, seconds_of, stem_of
 from realtime.model.local.keyless.words import each, plain, stem
 from realtime.tool.spoken_times import WEEKDAYS
@@ -30,6 +30,23 @@ _PHONE = re.compile(r"\+?\d[\d /-]{4,30}\d")
 _TWO_OF_US = re.compile(r"\b(?:(?:me|myself) and (?:my|a) \w+(?! and)|my \w+ and (?:me|i|myself)|both of us)\b")
 _JUST_ME = re.compile(r"\b(?:just|only) (?:me|myself|one)\b|\b(?:by|for) myself\b|\balone\b")
 _ALSO_ME = re.compile(r"\b(?:me|myself) and$|^(?:and|plus) (?:me|myself)\b")
+_OPEN = frozenset(
+    each(
+        "text query question search prompt q input message note content body description reason comment detail details "
+        "symptoms problem instruction instructions task expression sentence phrase words memo summary"
+    )
+)
+"""Names of arguments that take any words, also a sentence."""
+_ASKING = frozenset(
+    each(
+        "what what's which who who's whom whose where where's when when's why how how's if whether whatever whoever is are "
+        "was were am do does did can could will would should has have had isn't aren't"
+    )
+)
+"""Words that begin a question, and no name of a thing."""
+_ASKED = frozenset(each("query question search prompt q"))
+"""Of these, those that take a question."""
+_UNNAMING = frozenset(each("next last first same other another new whole best one many much any some only"))
 _YES = re.compile(r"(?:yes|yeah|yep|sure|of course|yes please|please do|definitely)\b")
 _REFUSES = re.compile(r"(?:no|nope|not|don't)\b")
 
@@ -91,12 +108,21 @@ class _Filling:
     # -- values with a form ----------------------------------------------------------------------------------------
 
     def _choice(self, one: Parameter) -> Any:
-        found = [(at, count, value) for at, count, value in self._choices(one.choices)]
+        found = [one for one in self._choices(one.choices) if one[0] not in self._reading.used]
         if not found:
             return None
-        at, count, value = max(found, key=lambda found: (found[1], -found[0]))
+        longest = max(count for _, count, _ in found)
+        at, count, value = self._chosen([one for one in found if one[1] == longest])
         self._reading.use(at, at + count)
         return value
+
+    def _chosen(self, found: Sequence[tuple[int, int, Any]]) -> tuple[int, int, Any]:
+        """Return the first of several choices, or the one that corrects it."""
+        chosen, *others = sorted(found, key=lambda one: one[0])
+        for other in others:
+            if any(chosen[0] < first < other[0] for first, _ in self._said.corrections):
+                chosen = other
+        return chosen
 
     def _choices(self, choices: Sequence[Any]) -> Iterator[tuple[int, int, Any]]:
         """Yield place, number of tokens and value of each said choice."""
@@ -469,11 +495,42 @@ class _Filling:
             and (text := self._reading.until_value(at + 1))
         ):
             return trimmed(text)
+        used = {*self._reading.used}
         text = self._reading.leftover(is_message=one.takes is Takes.MESSAGE)
+        if text is not None and not self._is_sure(one, text):
+            self._reading.used = used
+            return self._described(one)
         first, _, rest = (text or "").partition(" ")
         # "The song Penny Lane", "products with wool".
         is_own = stem_of(first.lower()) in self._command.own or first.lower() == "with"
         return rest if one.takes is Takes.TEXT and rest and is_own else text
+
+    def _is_sure(self, one: Parameter, text: str) -> bool:
+        """Whether words that are left are the value: no question, and no sentence where a thing is wanted."""
+        words = plain(text).split()
+        is_open = one.takes is Takes.MESSAGE or bool({*one.words} & _OPEN)
+        if not is_open or one.takes is Takes.TITLE:
+            is_sentence = one.takes is not Takes.TITLE and FINITE.search(" ".join(words)) is not None
+            return not (is_sentence or {*words[:1]} & _ASKING)
+        begins = self._said.tokens[self._command.verb_end : self._command.verb_end + 1]
+        return one.words[-1] in _ASKED or not ({*words[:1]} & _ASKING and begins == words[:1])
+
+    def _described(self, one: Parameter) -> str | None:
+        """Read a thing that is called by the argument's name, or has a name of its own behind a preposition."""
+        said = self._said
+        for at, word in enumerate(said.stems):
+            begin = at
+            while begin > max(0, at - 3) and said.tokens[begin - 1] not in BOUNDARIES | _UNNAMING | LOOKS | _ASKING:
+                begin -= 1
+            determined = begin > 0 and said.tokens[begin - 1] in ("the", "my", "our", "a", "an", "your")
+            if word in one.stems and begin < at and determined and not self._reading.used & {*range(begin, at + 1)}:
+                self._reading.use(begin, at + 1)
+                return said.text(begin, at + 1)
+        for at, token in enumerate(said.tokens[:-1]):
+            if token in ("from", "at", "for", "of", "in", "near", "about", "to") and said.is_capital(at + 1):
+                if at + 1 not in self._reading.used and (found := self._reading.phrase(at + 1, before=at)) is not None:
+                    return found
+        return None
 
 
 def iso_date(text: str, today: date | None) -> str | None:

@@ -90,7 +90,24 @@ class Reading:
         if end == at or (end == at + 1 and tokens[at] in _UNNAMED):
             return None
         self.use(begin if before is None else before, end)
+        if (corrected := self._corrected(end)) is not None:
+            return corrected
         return self.said.text(at if tokens[begin] in ARTICLES else begin, end)
+
+    def _corrected(self, at: int) -> str | None:
+        """Return what the user says instead of words that end at a token: "Imagine, no wait, Yesterday"."""
+        begin = at
+        while (end := next((end for first, end in self.said.corrections if first == begin), None)) is not None:
+            begin = end
+        while begin < len(self.said) and self.said.tokens[begin] in ARTICLES | {"it's", "it"}:
+            begin += 1
+        end = begin
+        while end < len(self.said) and self._goes_on(begin, end) and self.said.tokens[end] not in _COURTESY:
+            end += 1
+        if begin == at or end == begin or end - begin > LONGEST_NAME:
+            return None
+        self.use(at, end)
+        return self._corrected(end) or self.said.text(begin, end)
 
     def _goes_on(self, begin: int, at: int) -> bool:
         said = self.said
@@ -143,16 +160,25 @@ class Reading:
                 at = skipped
                 continue
             end = at + 1
-            while end < len(self.said) and end not in self.used and self._skipped(end, inside=True) == end:
+            while (
+                end < len(self.said)
+                and end not in self.used
+                and self._skipped(end, inside=True) == end
+                and (is_message or not self._is_withdrawn(end))
+            ):
                 end += 1
+            last = end
             while end > at and self.said.tokens[end - 1] in _ENDS | _COURTESY:
                 end -= 1
             text = self.said.text(at, end)
             if text := text if is_message else trimmed(text):
                 self.use(at, end)
-                return text
+                return text if is_message else self._corrected(last) or text
             at = max(end, at + 1)
         return None
+
+    def _is_withdrawn(self, at: int) -> bool:
+        return any(span.start <= at < span.end for span in self.said.withdrawn)
 
     def _skipped(self, at: int, *, inside: bool = False) -> int:
         """Return the token behind one that is no free word: used, a courtesy, or the tool's own object."""

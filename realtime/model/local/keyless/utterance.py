@@ -110,6 +110,8 @@ class Utterance:
         self.numbers = [*self._numbers()]
         self.withdrawn: list[Span] = []
         """Values that the user corrected: "on Friday, no, Saturday"."""
+        self.corrections: list[tuple[int, int]] = []
+        """Where words that correct what stands before them begin and end: "no wait"."""
         self._correct()
 
     def __len__(self) -> int:
@@ -143,6 +145,8 @@ class Utterance:
             end = at + found[0].count(" ")
             values = (*self.days, *self.times, *self.numbers)
             is_correction = found[0] != "no " or at in self.breaks or any(span.end == at for span in values)
+            if is_correction:
+                self.corrections.append((at, end))
             for spans in (self.days, self.times, self.numbers):
                 new = next((span for span in spans if end <= span.start <= end + 1), None)
                 old = next((span for span in reversed(spans) if at - _FAR <= span.end <= at), None)
