@@ -34,10 +34,12 @@ from realtime.model.local.keyless.toolbox import Context, ToolRequest, answered,
 from realtime.model.local.keyless.unknown import is_request, own_up
 from realtime.model.local.keyless.wordplay import play
 from realtime.model.local.keyless.words import capital, plain, rule_pattern
-from realtime.model.local.language_model import Prompt, Reply, ReplyText, ReplyToolCall
+from realtime.model.local.language_model import Prompt, Reply, ReplyText, ReplyThought, ReplyToolCall
 
 _BUILT_IN = {"get_time": None, "get_date": None, "calculate": "expression", "set_timer": "seconds"}
 """The tools of `skills.py`, with their argument."""
+_TOLD_TOOLS = 8
+"""Tools that a reason names."""
 _SAY = re.compile(r"^say(?: exactly)?(?:\s*+:)?\s+(.+)", re.I | re.S)
 _SAY_AT_THE_END = re.compile(r"^say(?: exactly)?(?::|\s+(?=[\"“]))(.+)", re.I | re.S)
 
@@ -102,7 +104,24 @@ def respond_to(prompt: Prompt, product: Product | None = None) -> list[Reply]:
                 )
             )
         ]
-    return _replies(_answers(situation))
+    answers = _answers(situation)
+    return [*_why_no_call(situation, answers), *_replies(answers)]
+
+
+def _why_no_call(situation: Situation, answers: Sequence[_Answer]) -> list[Reply]:
+    """Tell the builder of an agent, who sees the events, why none of its tools is called."""
+    tools = _others(situation)
+    if not tools or any(one.calls for one in answers):
+        return []
+    request = _requested(situation)
+    if request is None:
+        names = ", ".join(tool.name for tool in tools[:_TOLD_TOOLS])
+        more = f" and {len(tools) - _TOLD_TOOLS} more" if len(tools) > _TOLD_TOOLS else ""
+        return [ReplyThought(f"No tool is called: the words name none of {names}{more}, or ask for nothing.")]
+    if request.missing:
+        lacks = ", ".join(".".join(one.path) for one in request.missing)
+        return [ReplyThought(f"{request.name} is not called: what was said gives no sure value for {lacks}.")]
+    return [ReplyThought(f"{request.name} is not called: its subject was named, but nothing was asked for.")]
 
 
 def _words_to_say(instructions: str) -> str | None:

@@ -39,8 +39,8 @@ _OPEN = frozenset(
 """Names of arguments that take any words, also a sentence."""
 _ASKING = frozenset(
     each(
-        "what what's which who who's whom whose where where's when when's why how how's if whether whatever whoever is are "
-        "was were am do does did can could will would should has have had isn't aren't"
+        "what what's which who who's whom whose where where's when when's why how how's if whether whatever whoever is "
+        "are was were am do does did can could will would should has have had isn't aren't"
     )
 )
 """Words that begin a question, and no name of a thing."""
@@ -527,9 +527,9 @@ class _Filling:
                 self._reading.use(begin, at + 1)
                 return said.text(begin, at + 1)
         for at, token in enumerate(said.tokens[:-1]):
-            if token in ("from", "at", "for", "of", "in", "near", "about", "to") and said.is_capital(at + 1):
-                if at + 1 not in self._reading.used and (found := self._reading.phrase(at + 1, before=at)) is not None:
-                    return found
+            leads = token in ("from", "at", "for", "of", "in", "near", "about", "to") and said.is_capital(at + 1)
+            if leads and at + 1 not in self._reading.used and (found := self._reading.phrase(at + 1, before=at)):
+                return found
         return None
 
 
