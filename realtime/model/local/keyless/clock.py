@@ -40,10 +40,10 @@ ASKS_TIME = re.compile(
     r"|to)) (?:midnight|noon|midday|lunch|\d)"
 )
 ASKS_DATE = rule_pattern(
-    r"\bwhat (?:day|date|month|year)\b(?! (?:are you|were you|did|do you|does|do we|will you))"
+    r"\bwhat (?:day|weekday|date|month|year)\b(?! (?:are you|were you|did|do you|does|do we|will you))"
     r"|\bthe date\b|\bwhat(?:'s| is) today\b(?!'s (?:weather|news|special))|\btoday's date\b"
     r"|\bdate is it\b"
-    r"|\bwhich (?:day|month|year)\b(?! (?:did|do|were)).*\b(?:is|it|today|tomorrow|have|we)\b"
+    r"|\bwhich (?:day|weekday|date|month|year)\b(?! (?:did|do|were)).*\b(?:is|was|will|it|today|tomorrow|have|we)\b"
     r"|\bwhat(?:'s| is) the (?:day|month|year|date)\b|\bday of the week\b"
     rf"|\bis (?:it|today|tomorrow) (?:a )?(?:{_DAYS}|weekend|the weekend|christmas)\b|\b(?:current"
     r"|today's) (?:date|day|year|month)\b"

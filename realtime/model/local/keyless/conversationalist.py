@@ -85,6 +85,12 @@ class _Answer:
     is_courtesy: bool = False
     is_known: bool = True
     is_aside: bool = False
+    is_introduction: bool = False
+
+    @property
+    def is_beside(self) -> bool:
+        """Whether it still counts beside an introduction."""
+        return not (self.is_introduction or self.is_courtesy or self.is_aside)
 
 
 def respond_to(prompt: Prompt, product: Product | None = None) -> list[Reply]:
@@ -167,6 +173,8 @@ def _answers(situation: Situation) -> list[_Answer]:
     if (request := _requested(situation)) is not None and _is_one_request(situation, request, parts):
         return _with_details(situation, request, parts)
     answers = [_answer(situation.part(part, place)) for place, part in enumerate(parts)]
+    if (named := _renamed(situation, parts)) is not None:
+        return [_introduction(situation.part(parts[0], 0), named), *(one for one in answers if one.is_beside)]
     unknown = [one for one in answers if not one.is_known]
     is_open = any(not one.is_aside for one in unknown) and not any(one.calls for one in answers)
     if is_open and (text := about(situation) or guess(situation)) is not None:
@@ -175,6 +183,14 @@ def _answers(situation: Situation) -> list[_Answer]:
     if len(unknown) == len(answers):
         return [_answer(situation)]
     return [one for one in answers if not one.is_courtesy and not one.is_aside] or answers[:1]
+
+
+def _renamed(situation: Situation, parts: Sequence[str]) -> str | None:
+    """Return the user's name where a part gives another, which a later one corrects: "Call me Bob. No, Robert."."""
+    last = [situation.last_answer or ""]
+    name = learned_name([situation.said], last)
+    given = [learned_name([part], last) for part in parts]
+    return name if any(one is not None and one != name for one in given) else None
 
 
 def _is_one_request(situation: Situation, request: ToolRequest, parts: Sequence[str]) -> bool:
@@ -248,8 +264,8 @@ def _answer(situation: Situation) -> _Answer:
 def _introduction(situation: Situation, name: str) -> _Answer:
     met = f"Nice to meet you, {name}."
     if situation.is_whole:
-        return _Answer(f"{met} I'm {situation.me}. What can I do for you?")
-    return _Answer(met)
+        return _Answer(f"{met} I'm {situation.me}. What can I do for you?", is_introduction=True)
+    return _Answer(met, is_introduction=True)
 
 
 def _is_courtesy(situation: Situation) -> bool:

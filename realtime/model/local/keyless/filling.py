@@ -46,6 +46,7 @@ _ASKING = frozenset(
 """Words that begin a question, and no name of a thing."""
 _ASKED = frozenset(each("query question search prompt q"))
 """Of these, those that take a question."""
+_SUBJECTS = frozenset(each("i we he she they you it who that i'm we're it's they're"))
 _UNNAMING = frozenset(each("next last first same other another new whole best one many much any some only"))
 _YES = re.compile(r"(?:yes|yeah|yep|sure|of course|yes please|please do|definitely)\b")
 _REFUSES = re.compile(r"(?:no|nope|not|don't)\b")
@@ -379,7 +380,7 @@ class _Filling:
             is_named = tokens[at] == "name" and tokens[at + 1 : at + 2] in (["is"], ["of"])
             if is_named or (tokens[at] == "name" and tokens[at - 1 : at] == ["the"]) or tokens[at] == "name's":
                 found = self._reading.phrase(at + (2 if is_named else 1), before=at)
-            elif tokens[at] in CALLED and one.takes is Takes.NAME:
+            elif (tokens[at] in CALLED and one.takes is Takes.NAME) or self._is_titled(at):
                 found = self._reading.phrase(at + 1, before=at)
             else:
                 continue
@@ -397,6 +398,12 @@ class _Filling:
         if self._command.is_answer and one.required:
             return self._bare()
         return self._user_name if one.takes is Takes.NAME and one.required else None
+
+    def _is_titled(self, at: int) -> bool:
+        """Whether the tool's object stands before its name: "the patient Maria Lopez"."""
+        said = self._said
+        is_own = said.stems[at] in self._command.own and not said.is_capital(at)
+        return is_own and at + 1 < len(said) and at + 1 not in said.breaks and said.is_capital(at + 1)
 
     def _object(self) -> str | None:
         """Return whom a verb is about: "send Bob thirty dollars", "text Julia that"."""
@@ -496,7 +503,8 @@ class _Filling:
         ):
             return trimmed(text)
         used = {*self._reading.used}
-        text = self._reading.leftover(is_message=one.takes is Takes.MESSAGE)
+        is_message = one.takes is Takes.MESSAGE
+        text = self._reading.leftover(is_message=is_message, corrects=not is_message and not {*one.words} & _OPEN)
         if text is not None and not self._is_sure(one, text):
             self._reading.used = used
             return self._described(one)
@@ -509,9 +517,11 @@ class _Filling:
         """Whether words that are left are the value: no question, and no sentence where a thing is wanted."""
         words = plain(text).split()
         is_open = one.takes is Takes.MESSAGE or bool({*one.words} & _OPEN)
-        if not is_open or one.takes is Takes.TITLE:
-            is_sentence = one.takes is not Takes.TITLE and FINITE.search(" ".join(words)) is not None
-            return not (is_sentence or {*words[:1]} & _ASKING)
+        if one.takes is Takes.TITLE:
+            # "Who Let the Dogs Out" is a song, "what they played at our wedding" is none.
+            return not {*words[:1]} & _ASKING or all(word[0].isupper() for word in text.split()[:2])
+        if not is_open:
+            return not (FINITE.search(" ".join(words)) or {*words} & _SUBJECTS or {*words[:1]} & _ASKING)
         begins = self._said.tokens[self._command.verb_end : self._command.verb_end + 1]
         return one.words[-1] in _ASKED or not ({*words[:1]} & _ASKING and begins == words[:1])
 

@@ -150,10 +150,11 @@ class Reading:
         self.use(at, len(self.said))
         return re.sub(r"(?<![\s,])[\s,]+(?:please|thanks|thank you)$", "", text, flags=re.I) or None
 
-    def leftover(self, *, is_message: bool = False) -> str | None:
+    def leftover(self, *, is_message: bool = False, corrects: bool = False) -> str | None:
         """Return the first free words behind the verb.
 
-        They are no value, and do not name the tool's own object."""
+        They are no value, and do not name the tool's own object. `corrects`: words behind "no wait" take their place.
+        """
         at = self.command.verb_end
         while at < len(self.said):
             if (skipped := self._skipped(at)) > at:
@@ -164,7 +165,7 @@ class Reading:
                 end < len(self.said)
                 and end not in self.used
                 and self._skipped(end, inside=True) == end
-                and (is_message or not self._is_withdrawn(end))
+                and not (corrects and self._is_withdrawn(end))
             ):
                 end += 1
             last = end
@@ -173,12 +174,13 @@ class Reading:
             text = self.said.text(at, end)
             if text := text if is_message else trimmed(text):
                 self.use(at, end)
-                return text if is_message else self._corrected(last) or text
+                return (self._corrected(last) if corrects else None) or text
             at = max(end, at + 1)
         return None
 
     def _is_withdrawn(self, at: int) -> bool:
-        return any(span.start <= at < span.end for span in self.said.withdrawn)
+        spans = ((span.start, span.end) for span in self.said.withdrawn)
+        return any(first <= at < end for first, end in (*spans, *self.said.corrections))
 
     def _skipped(self, at: int, *, inside: bool = False) -> int:
         """Return the token behind one that is no free word: used, a courtesy, or the tool's own object."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import date
@@ -47,6 +48,14 @@ _TELLING = frozenset(("status", "hours", "balance", "info", "details"))
 """Last words of names of tools that change nothing."""
 _NO_OBJECT = (BOUNDARIES | NO_SUBJECT) - DETERMINED | {"don't", "for", "what's", "who's", "where's", "how's", "when's"}
 """Words that do not stand before the object of a request."""
+_HESITATES = re.compile(
+    r"(?:(?:h+m+|u+m+|u+h+|er+m?|well|so|oh) )?"
+    r"(?:let me (?:think|see|check|look)|give me (?:a|one)|(?:just )?(?:a|one) (?:moment|second|sec|minute)|just a|hold on"
+    r"|hang on|not sure|no idea|dunno|i (?:have no|can't|cannot|forgot|forget|need to)|you (?:choose|decide|pick)"
+    r"|surprise me|whatever|doesn't matter|any(?:thing|one)?$|good question|why)"
+    r"|(?:h+m+|u+m+|u+h+|er+m?|well|so|oh)$"
+)
+"""What begins no answer to a question for a value."""
 _YES_NO = frozenset(("yes", "no", "true", "false", "none", "all", "other", "any"))
 _AROUND_A_THING = frozenset(
     (
@@ -180,6 +189,7 @@ def _wants(said: Utterance, tool: ToolDeclaration, words: str) -> bool:
         return ASKS.search(text[: frame.start()]) is None
     subject = _subject_of(tool.name, tool.description)
     known = {stem for one in _worded_choices(tool) for stem in one} | subject.own | subject.described
+    known |= {stem for parameter in parameters_of(tool) for stem in parameter.stems}
     in_values = {at for span in (*said.numbers, *said.days, *said.times) for at in range(span.start, span.end)}
     return all(
         at in in_values or said.stems[at] in known or token in _AROUND_A_THING for at, token in enumerate(said.tokens)
@@ -190,7 +200,12 @@ def answered(request: ToolRequest, said: str, context: Context = Context()) -> T
     """Return the request with what an answer adds to it; None: it is no answer."""
     utterance = Utterance(said)
     text = plain(said)
-    if not utterance.tokens or utterance.tokens[0] in _LETS_GO or text.startswith(("i don't", "i do not", "i'm not")):
+    if (
+        not utterance.tokens
+        or utterance.tokens[0] in _LETS_GO
+        or _HESITATES.match(text)
+        or text.startswith(("i don't", "i do not", "i'm not"))
+    ):
         return None
     is_message = bool(request.missing) and request.missing[0].takes is Takes.MESSAGE
     if is_question(said, text) and not is_message:

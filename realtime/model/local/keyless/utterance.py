@@ -145,7 +145,7 @@ class Utterance:
             end = at + found[0].count(" ")
             values = (*self.days, *self.times, *self.numbers)
             is_correction = found[0] != "no " or at in self.breaks or any(span.end == at for span in values)
-            if is_correction:
+            if at in self.breaks or end - at > 1:
                 self.corrections.append((at, end))
             for spans in (self.days, self.times, self.numbers):
                 new = next((span for span in spans if end <= span.start <= end + 1), None)

@@ -183,10 +183,10 @@ RULES: Rules = rules(
     ),
     (rf"\b(?:spell|say|what's|what is|write) {_WORD} backwards?$", _backwards),
     (
-        rf"\b(?:spell|spelling of|how (?:is|do you spell|does one spell)) {_WORD}(?: (?:spelled"
-        r"|spelt))?$(?<!for you)",
+        rf"\b(?:spell|spelling of|how (?:do you spell|does one spell)) {_WORD}$(?<!for you)",
         _spell,
     ),
+    (rf"\bhow (?:is|are|do you write) {_WORD} (?:spelled|spelt|written)$", _spell),
     (r"\b(?:flip|toss|throw|spin)\b.*\bcoin\b|\bheads or tails\b|\bcoin (?:flip|toss)\b", _coin),
     (r"\b(?:roll|throw|toss|cast)\b.*\b(?:dice|die|dies)\b|\bsided (?:die|dice)\b|^(?:a )?(?:dice|die) roll$", _dice),
     (r"\b(?:pick|choose|give|say|tell|think of|random|name)\b.*\bnumber\b(?! (?:is|of)\b)|\brandom number\b", _number),
