@@ -10,7 +10,7 @@ from realtime.model.local.keyless.arithmetic import find_number
 from realtime.model.local.keyless.dates import MONTHS, date_said
 from realtime.model.local.keyless.words import each, rule_pattern
 from realtime.tool.spoken_amounts import amount_at
-from realtime.tool.spoken_times import ordinal_at
+from realtime.tool.spoken_times import WEEKDAYS, ordinal_at
 
 _DAYS = r"monday|tuesday|wednesday|thursday|friday|saturday|sunday"
 _KNOWN_WORDS = frozenset(
@@ -69,7 +69,7 @@ _ELSEWHERE = rule_pattern(
 
 
 def is_known(asked: str) -> bool:
-    """Whether a question about time or date is about nothing that a clock does not know, such as a birthday."""
+    """Whether a clock knows all that a question names; a birthday it does not."""
     asked = _ELSEWHERE.sub(lambda found: found[0][: found.start(1) - found.start()], asked)
     words = [word.strip(".,?!").removesuffix("'s") for word in asked.split()]
     return all(
@@ -209,3 +209,21 @@ def _named_answer(asked: str, today: date) -> str | None:
     if answer := _yes_no(asked, today):
         return answer
     return f"It {'was' if goal < today else 'is'} on {named}."
+
+
+def iso_date(text: str, today: date | None) -> str | None:
+    """Write a day that was said as a date, such as "2026-11-27"; None where that is not certain."""
+    said = date_said(text, today or date.min)
+    if said is not None and (today is not None or (said.year is not None and "year" not in text)):
+        day = said.on_or_after(today or date.min)
+        weekdays = [name for name in WEEKDAYS["en"] if name.lower() in text.lower()]
+        # "Monday the 3rd" where that is a Friday: one of both is wrong.
+        return day.isoformat() if day is not None and weekdays in ([], [WEEKDAYS["en"][day.weekday()]]) else None
+    if today is None:
+        return None
+    near = {"today": 0, "tonight": 0, "tomorrow": 1, "the day after tomorrow": 2}
+    for words, days in sorted(near.items(), key=lambda one: -len(one[0])):
+        if text.lower().startswith(words):
+            return (today + timedelta(days)).isoformat()
+    found = day_named(text.lower(), today)
+    return found.isoformat() if found is not None else None

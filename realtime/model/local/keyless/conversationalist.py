@@ -115,7 +115,7 @@ def respond_to(prompt: Prompt, product: Product | None = None) -> list[Reply]:
 
 
 def _why_no_call(situation: Situation, answers: Sequence[_Answer]) -> list[Reply]:
-    """Tell the builder of an agent, who sees the events, why none of its tools is called."""
+    """Tell who builds the agent why none of its tools is called."""
     tools = _others(situation)
     if not tools or any(one.calls for one in answers):
         return []
@@ -131,12 +131,12 @@ def _why_no_call(situation: Situation, answers: Sequence[_Answer]) -> list[Reply
 
 
 def _words_to_say(instructions: str) -> str | None:
-    """Return the words that the instructions order to say, where they order nothing else."""
+    """Return the words to say of instructions that order nothing else."""
     return _unquoted(_SAY.match(instructions.strip()))
 
 
 def _words_to_say_at_the_end(instructions: str) -> str | None:
-    """Return the words that the last paragraphs of the instructions order to say."""
+    """Return the words to say at the end of the instructions."""
     lines = instructions.strip().split("\n")
     for at in range(1, len(lines) - 1):
         if lines[at].strip() or not lines[at + 1].lstrip().lower().startswith("say"):
@@ -186,7 +186,7 @@ def _answers(situation: Situation) -> list[_Answer]:
 
 
 def _renamed(situation: Situation, parts: Sequence[str]) -> str | None:
-    """Return the user's name where a part gives another, which a later one corrects: "Call me Bob. No, Robert."."""
+    """Return the user's name where it corrects another: "Call me Bob. No, Robert."."""
     last = [situation.last_answer or ""]
     name = learned_name([situation.said], last)
     given = [learned_name([part], last) for part in parts]
@@ -399,7 +399,7 @@ def _known_calls(situation: Situation) -> list[ReplyToolCall]:
 
 
 def _asks(situation: Situation, what: str, asked: re.Pattern[str]) -> bool:
-    """Whether time or date is asked for, and nothing that a clock does not know."""
+    """Whether time or date is asked for, and nothing else."""
     core = situation.core
     is_named = what.endswith("date") and date_said(core, situation.today or date.min) is not None
     return asked.search(core) is not None and (is_named or clock.is_known(core))

@@ -1,4 +1,4 @@
-"""Days that are named with their month, as a feast or in figures, with the year where one was said."""
+"""Reads dates and feasts, with the year that was said."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ def _in_figures(parts: Sequence[int], written: str) -> SaidDate | None:
 
 
 def _day_at(tokens: Sequence[str], at: int) -> tuple[int, int] | None:
-    """Return the day of a month that stands there, and its number of words."""
+    """Return a day of a month, and its number of words."""
     if at >= len(tokens):
         return None
     if (figures := _ORDINAL.fullmatch(tokens[at])) is not None:

@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from datetime import date, timedelta
+from datetime import date
 from typing import Any
 
-from realtime.model.local.keyless.clock import day_named
-from realtime.model.local.keyless.dates import date_said
+from realtime.model.local.keyless.clock import iso_date
 from realtime.model.local.keyless.parameters import NUMERIC, PEOPLE, WORDED, Parameter, Takes
 from realtime.model.local.keyless.reading import ARTICLES, CALLED, LONGEST_NAME, Command, Reading, trimmed
-from realtime.model.local.keyless.tool_words import FINITE, KNOWN_VERBS, LOOKS
+from realtime.model.local.keyless.sure_values import ASKING, UNNAMING, is_value, takes_any
+from realtime.model.local.keyless.tool_words import KNOWN_VERBS, LOOKS
 from realtime.model.local.keyless.utterance import BOUNDARIES, Span, Utterance, seconds_of, stem_of
 from realtime.model.local.keyless.words import each, plain, stem
-from realtime.tool.spoken_times import WEEKDAYS
 
 Values = dict[tuple[str, ...], Any]
 
@@ -30,24 +29,6 @@ _PHONE = re.compile(r"\+?\d[\d /-]{4,30}\d")
 _TWO_OF_US = re.compile(r"\b(?:(?:me|myself) and (?:my|a) \w+(?! and)|my \w+ and (?:me|i|myself)|both of us)\b")
 _JUST_ME = re.compile(r"\b(?:just|only) (?:me|myself|one)\b|\b(?:by|for) myself\b|\balone\b")
 _ALSO_ME = re.compile(r"\b(?:me|myself) and$|^(?:and|plus) (?:me|myself)\b")
-_OPEN = frozenset(
-    each(
-        "text query question search prompt q input message note content body description reason comment detail details "
-        "symptoms problem instruction instructions task expression sentence phrase words memo summary"
-    )
-)
-"""Names of arguments that take any words, also a sentence."""
-_ASKING = frozenset(
-    each(
-        "what what's which who who's whom whose where where's when when's why how how's if whether whatever whoever is "
-        "are was were am do does did can could will would should has have had isn't aren't"
-    )
-)
-"""Words that begin a question, and no name of a thing."""
-_ASKED = frozenset(each("query question search prompt q"))
-"""Of these, those that take a question."""
-_SUBJECTS = frozenset(each("i we he she they you it who that i'm we're it's they're"))
-_UNNAMING = frozenset(each("next last first same other another new whole best one many much any some only"))
 _YES = re.compile(r"(?:yes|yeah|yep|sure|of course|yes please|please do|definitely)\b")
 _REFUSES = re.compile(r"(?:no|nope|not|don't)\b")
 
@@ -504,8 +485,8 @@ class _Filling:
             return trimmed(text)
         used = {*self._reading.used}
         is_message = one.takes is Takes.MESSAGE
-        text = self._reading.leftover(is_message=is_message, corrects=not is_message and not {*one.words} & _OPEN)
-        if text is not None and not self._is_sure(one, text):
+        text = self._reading.leftover(is_message=is_message, corrects=not is_message and not takes_any(one))
+        if text is not None and not self._is_sure(one, text, min(self._reading.used - used, default=0)):
             self._reading.used = used
             return self._described(one)
         first, _, rest = (text or "").partition(" ")
@@ -513,24 +494,20 @@ class _Filling:
         is_own = stem_of(first.lower()) in self._command.own or first.lower() == "with"
         return rest if one.takes is Takes.TEXT and rest and is_own else text
 
-    def _is_sure(self, one: Parameter, text: str) -> bool:
-        """Whether words that are left are the value: no question, and no sentence where a thing is wanted."""
-        words = plain(text).split()
-        is_open = one.takes is Takes.MESSAGE or bool({*one.words} & _OPEN)
-        if one.takes is Takes.TITLE:
-            # "Who Let the Dogs Out" is a song, "what they played at our wedding" is none.
-            return not {*words[:1]} & _ASKING or all(word[0].isupper() for word in text.split()[:2])
-        if not is_open:
-            return not (FINITE.search(" ".join(words)) or {*words} & _SUBJECTS or {*words[:1]} & _ASKING)
+    def _is_sure(self, one: Parameter, text: str, at: int) -> bool:
         begins = self._said.tokens[self._command.verb_end : self._command.verb_end + 1]
-        return one.words[-1] in _ASKED or not ({*words[:1]} & _ASKING and begins == words[:1])
+        # "The hive that swarmed last week" names none.
+        is_clause = self._said.stems[at - 2 : at - 1] != [] and self._said.stems[at - 2] in self._command.own
+        if is_clause and self._said.tokens[at - 1] in ("that", "which", "who") and one.takes is not Takes.MESSAGE:
+            return False
+        return is_value(one, text, begins)
 
     def _described(self, one: Parameter) -> str | None:
-        """Read a thing that is called by the argument's name, or has a name of its own behind a preposition."""
+        """Read "my tomato plant", or a name behind a preposition."""
         said = self._said
         for at, word in enumerate(said.stems):
             begin = at
-            while begin > max(0, at - 3) and said.tokens[begin - 1] not in BOUNDARIES | _UNNAMING | LOOKS | _ASKING:
+            while begin > max(0, at - 3) and said.tokens[begin - 1] not in BOUNDARIES | UNNAMING | LOOKS | ASKING:
                 begin -= 1
             determined = begin > 0 and said.tokens[begin - 1] in ("the", "my", "our", "a", "an", "your")
             if word in one.stems and begin < at and determined and not self._reading.used & {*range(begin, at + 1)}:
@@ -541,24 +518,6 @@ class _Filling:
             if leads and at + 1 not in self._reading.used and (found := self._reading.phrase(at + 1, before=at)):
                 return found
         return None
-
-
-def iso_date(text: str, today: date | None) -> str | None:
-    """Write a day that was said as a date, such as "2026-11-27"; None where that is not certain."""
-    said = date_said(text, today or date.min)
-    if said is not None and (today is not None or (said.year is not None and "year" not in text)):
-        day = said.on_or_after(today or date.min)
-        weekdays = [name for name in WEEKDAYS["en"] if name.lower() in text.lower()]
-        # "Monday the 3rd" where that is a Friday: one of both is wrong.
-        return day.isoformat() if day is not None and weekdays in ([], [WEEKDAYS["en"][day.weekday()]]) else None
-    if today is None:
-        return None
-    near = {"today": 0, "tonight": 0, "tomorrow": 1, "the day after tomorrow": 2}
-    for words, days in sorted(near.items(), key=lambda one: -len(one[0])):
-        if text.lower().startswith(words):
-            return (today + timedelta(days)).isoformat()
-    found = day_named(text.lower(), today)
-    return found.isoformat() if found is not None else None
 
 
 def _items(text: str) -> list[str]:

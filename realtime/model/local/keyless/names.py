@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 DEFAULT_OWN_NAME = "Heart"
 
-_WORD = r"[A-Za-zÀ-ÿ][A-Za-zÀ-ÿ'’-]*"
+_WORD = r"[A-Za-zÀ-ÿ][A-Za-zÀ-ÿ'’-]{0,40}"
 _CALLED = re.compile(rf"\b(?:my name(?:'s|’s| is)|call me|i am called|i'm called)\s+({_WORD})", re.IGNORECASE)
 # After a bare "I'm", only a capital distinguishes a name from a state ("I'm fine"), and no adjective may follow.
 _I_AM = re.compile(

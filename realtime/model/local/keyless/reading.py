@@ -95,7 +95,7 @@ class Reading:
         return self.said.text(at if tokens[begin] in ARTICLES else begin, end)
 
     def _corrected(self, at: int) -> str | None:
-        """Return what the user says instead of words that end at a token: "Imagine, no wait, Yesterday"."""
+        """Return what is said instead of words before: "Imagine, no wait, Yesterday"."""
         begin = at
         while (end := next((end for first, end in self.said.corrections if first == begin), None)) is not None:
             begin = end
@@ -104,6 +104,8 @@ class Reading:
         end = begin
         while end < len(self.said) and self._goes_on(begin, end) and self.said.tokens[end] not in _COURTESY:
             end += 1
+        if at < begin < end < len(self.said) and self.said.stems[end] == self.said.stems[at - 1]:
+            end += 1  # "the apple tree, no, the pear tree"
         if begin == at or end == begin or end - begin > LONGEST_NAME:
             return None
         self.use(at, end)

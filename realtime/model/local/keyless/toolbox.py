@@ -49,11 +49,11 @@ _TELLING = frozenset(("status", "hours", "balance", "info", "details"))
 _NO_OBJECT = (BOUNDARIES | NO_SUBJECT) - DETERMINED | {"don't", "for", "what's", "who's", "where's", "how's", "when's"}
 """Words that do not stand before the object of a request."""
 _HESITATES = re.compile(
-    r"(?:(?:h+m+|u+m+|u+h+|er+m?|well|so|oh) )?"
-    r"(?:let me (?:think|see|check|look)|give me (?:a|one)|(?:just )?(?:a|one) (?:moment|second|sec|minute)|just a|hold on"
-    r"|hang on|not sure|no idea|dunno|i (?:have no|can't|cannot|forgot|forget|need to)|you (?:choose|decide|pick)"
+    r"^(?:(?:h+m+|u+m+|u+h+|er+m?|well|so|oh) )?"
+    r"(?:let me (?:think|see|check|look)|give me (?:a|one)|(?:just )?(?:a|one) (?:moment|second|sec|minute)|just a"
+    r"|hold on|hang on|not sure|no idea|dunno|i (?:have no|can't|cannot|forgot|forget|need to)|you (?:choose|decide)"
     r"|surprise me|whatever|doesn't matter|any(?:thing|one)?$|good question|why)"
-    r"|(?:h+m+|u+m+|u+h+|er+m?|well|so|oh)$"
+    r"|^(?:h+m+|u+m+|u+h+|er+m?|well|so|oh)$"
 )
 """What begins no answer to a question for a value."""
 _YES_NO = frozenset(("yes", "no", "true", "false", "none", "all", "other", "any"))
@@ -95,7 +95,7 @@ _AROUND_A_THING = frozenset(
     "to",
     "go",
 }
-"""Words that may stand around the name of a thing that is wanted."""
+"""Words around the name of a thing that is wanted."""
 _LETS_GO = frozenset(("no", "nope", "nothing", "nevermind", "never", "stop", "cancel", "forget", "hello", "hi", "wait"))
 
 
@@ -152,7 +152,7 @@ def request_in(said: str, tools: Sequence[ToolDeclaration], context: Context = C
 
 
 def _chosen_by_value(said: Utterance, tools: Sequence[ToolDeclaration]) -> ToolDeclaration | None:
-    """Return the one tool that alone takes a value that was said, such as "rye"."""
+    """Return the one tool that takes a said value, such as "rye"."""
     stems = {*said.stems}
     own = [{stem(word) for words in _worded_choices(tool) for word in words} for tool in tools]
     named = [
@@ -167,7 +167,7 @@ def _chosen_by_value(said: Utterance, tools: Sequence[ToolDeclaration]) -> ToolD
 
 
 def _worded_choices(tool: ToolDeclaration) -> list[list[str]]:
-    """Return the stems of the choices of a tool that name a thing: no order, no day, no number."""
+    """Return the stems of choices that name a thing: no order, no day."""
     choices = [str(one) for parameter in parameters_of(tool) for one in parameter.choices if isinstance(one, str)]
     read = [Utterance(one.replace("_", " ").replace("-", " ")) for one in choices]
     return [
