@@ -16,6 +16,7 @@ from realtime.model.local.language_model import Prompt, ReplyThought
 from tests.model.local.keyless_chat import Chat, called, message, said
 from tests.model.local.test_tool_requests import FRIDAY, talk
 
+UNSURE = "I am not sure which day you mean: say the month by its name, and the year in full."
 NEW_YEAR_2026 = "Thursday, January 1, 2026"
 TEXT = {"type": "string"}
 COUNT = {"type": "integer"}
@@ -162,7 +163,7 @@ def test_a_builder_reads_why_no_tool_is_called(offered: tuple[ToolDeclaration, .
         ("what year is next year", "It will be 2027."),
         ("what month was last month", "It was December."),
         ("what day was 31 june 2020", "There is no such day."),
-        ("what day is 3/5/2028", "I am not sure which day you mean: say the month by its name, and the year in full."),
+        ("what day is 3/5/2028", UNSURE),
         (
             "what day was july 1969",
             "I am not sure which day you mean: say the month by its name, and the year in full.",

@@ -190,7 +190,8 @@ def _wants(said: Utterance, tool: ToolDeclaration, words: str) -> bool:
     subject = _subject_of(tool.name, tool.description)
     known = {stem for one in _worded_choices(tool) for stem in one} | subject.own | subject.described
     known |= {stem for parameter in parameters_of(tool) for stem in parameter.stems}
-    in_values = {at for span in (*said.numbers, *said.days, *said.times) for at in range(span.start, span.end)}
+    spans = [(span.start, span.end) for span in (*said.numbers, *said.days, *said.times)]
+    in_values = {at for start, end in (*spans, *said.corrections) for at in range(start, end)}
     return all(
         at in in_values or said.stems[at] in known or token in _AROUND_A_THING for at, token in enumerate(said.tokens)
     )
