@@ -28,7 +28,7 @@ FEASTS = {
 _FEAST_WORDS = sorted(((tuple(each(name)), day) for name, day in FEASTS.items()), key=lambda one: -len(one[0]))
 _IN_FIGURES = re.compile(r"\d{1,4}[-/.]\d{1,2}[-/.]\d{1,4}")
 _ORDINAL = re.compile("(\\d{1,2})(?:st|nd|rd|th)")
-_RELATIVE = {("last", "year"): -1, ("this", "year"): 0, ("next", "year"): 1}
+_RELATIVE: dict[tuple[str, ...], int] = {("last", "year"): -1, ("this", "year"): 0, ("next", "year"): 1}
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,8 +118,8 @@ def _with_year(month: int, day: int, tokens: Sequence[str], at: int, today: date
     """Return the day with the year behind it: "1969", "of nineteen sixty nine", "next year"."""
     while tokens[at : at + 1] in (["of"], ["in"], ["the"], ["year"]):
         at += 1
-    if (step := _RELATIVE.get(tuple(tokens[at : at + 2]))) is not None:  # type: ignore[call-overload]
-        return SaidDate(month, day, today.year + int(step))
+    if (step := _RELATIVE.get(tuple(tokens[at : at + 2]))) is not None:
+        return SaidDate(month, day, today.year + step)
     number = amount_at(tokens, at, "en") if at < len(tokens) else None
     if number is None:
         return SaidDate(month, day)
