@@ -129,7 +129,7 @@ class Base64Source(_Checked, frozen=True, kw_only=True, tag_field="type", tag="b
 
 
 # RFC 3986: a scheme, then only characters that a URI may hold, every % followed by two hex digits.
-_URI = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:(?:[A-Za-z0-9\-._~:/?#\[\]@!$&'()*+,;=]|%[0-9A-Fa-f]{2})+")
+_URI = re.compile(r"^[A-Za-z][A-Za-z0-9+.-]*:(?:[A-Za-z0-9\-._~:/?#\[\]@!$&'()*+,;=]|%[0-9A-Fa-f]{2})+")
 
 
 def check_uri(uri: str) -> None:
@@ -268,9 +268,6 @@ ELICITATION = "elicitation"
 """Name of the call that shows a tool's question to the user: no remote tool may have it."""
 
 
-_FENCE = re.compile(r"\A```\w*\s*\n(.*?)\n?\s*```\Z", re.DOTALL)
-
-
 def _refuse(constant: str) -> None:
     raise ValueError(f"{constant} is no JSON")
 
@@ -282,8 +279,8 @@ def read_json(text: str) -> Any:
     ValueError, which says "not valid JSON", for everything else.
     """
     text = text.strip().removeprefix("\ufeff").lstrip()
-    if (fenced := _FENCE.match(text)) is not None:
-        text = fenced[1].strip()
+    if text.startswith("```") and text.endswith("```") and "\n" in text:
+        text = text.partition("\n")[2].removesuffix("```").strip()
     try:
         return msgspec.json.decode(text)
     except (msgspec.DecodeError, UnicodeEncodeError, RecursionError) as error:

@@ -243,7 +243,7 @@ def _refusal_of(text: str, path: str, kind: str, event_id: str | None) -> EventR
 
 def _wrong_value(text: str, path: str, event_id: str | None = None) -> EventRefusal:
     code = "invalid_type" if text.startswith("Expected `") and ", got `" in text else "invalid_value"
-    if named := re.match(r"Object (contains unknown|missing required) field `(.*)`", text):
+    if named := re.match(r"^Object (contains unknown|missing required) field `(.*)`", text):
         path = f"{path}.{named[2]}" if path else named[2]
         if named[1] == "contains unknown":
             return EventRefusal(

@@ -13,7 +13,7 @@ CODE_ALOUD = "I have written the code down."
 that follows it."""
 
 _FENCE = re.compile("`{3,}|~{3,}")
-_FENCE_BEGINS = re.compile("(?:`+|~+)$")
+_FENCE_BEGINS = re.compile("(?:(?<!`)`+|(?<!~)~+)$")
 _BLANKS = " \t\r"
 _LINE_ENDS = rf"(?=[{_BLANKS}]*(?:\n|\Z))"
 

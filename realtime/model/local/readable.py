@@ -8,12 +8,11 @@ import re
 import unicodedata
 from pathlib import Path
 
-_CODE_FENCE = re.compile(r"(```|~~~).*?(?:\1|$)", re.DOTALL)
-_LINK = re.compile(r"!?\[([^\]]*)\]\([^)]*\)")
+_LINK = re.compile(r"!?\[([^\[\]]*)\]\([^)]{0,500}\)")
 _URL = re.compile(r"(?:https?://|www\.)\S+")
-_TAG = re.compile(r"</?[a-zA-Z][^>]*>")
-_LINE_MARK = re.compile(r"^\s*(?:#{1,6}|[-*+>])\s+", re.MULTILINE)
-_MARKS = re.compile(r"[*`~|\\^{}\[\]<>]|(?<!\w)_+|_+(?!\w)")
+_TAG = re.compile(r"</?[a-zA-Z][^<>]*>")
+_LINE_MARK = re.compile(r"^[^\S\n]*(?:#{1,6}|[-*+>])\s+", re.MULTILINE)
+_MARKS = re.compile(r"[*`~|\\^{}\[\]<>]|(?<!\w)_+|(?<!_)_+(?!\w)")
 # Between numbers a sign is a word; elsewhere it is markup.
 _SIGN_WORDS = (("*", "times"), ("^", "to the power of"), ("<", "is less than"), (">", "is greater than"))
 _DATA = json.loads(Path(__file__).with_name("read_signs.json").read_text(encoding="utf-8"))
@@ -38,7 +37,8 @@ def readable_text(text: str) -> str:
     text = text.replace("\N{MINUS SIGN}", "-").replace("\N{NON-BREAKING HYPHEN}", "-")
     for sign, word in _SIGN_WORDS:
         text = re.sub(rf"(?<=\d)\s*{re.escape(sign)}\s*(?=\d)", f" {word} ", text)
-    text = _CODE_FENCE.sub(" ", text)
+    for fence in ("```", "~~~"):
+        text = " ".join(text.split(fence)[::2])
     text = _LINK.sub(r"\1", text)
     text = _URL.sub("a link", text)
     text = _TAG.sub(" ", text)
@@ -66,7 +66,7 @@ def _amount(match: re.Match[str]) -> str:
 def _power(match: re.Match[str]) -> str:
     """Read a power behind a number or one letter; behind a word it is a note at the foot of a page."""
     power = unicodedata.normalize("NFKC", match[0]).replace("\N{MINUS SIGN}", "-")
-    before = re.search(r"[^\W_]+$", match.string[: match.start()])
+    before = re.search(r"(?<![^\W_])[^\W_]+$", match.string[: match.start()])
     known = _DATA["powers"].get(power)
     if before is None or not (known or before[0].isdigit() or len(before[0]) == 1):
         return " "
