@@ -161,8 +161,14 @@ class AgentScope1Dialect:
         return frames
 
     def listener(self, sink: Sink, runtime: Runtime, config: SessionConfig) -> Listener:
-        """See `ClientDialect`. These pages always play 24 kHz, never flush and acknowledge nothing."""
+        """See `ClientDialect`. These pages always play 24 kHz, never flush and acknowledge nothing.
+
+        Raises ClientError for audio that is not served.
+        """
         rate_hz = DEFAULT_OUTPUT_RATE_HZ
+        input_hz = config.input_rate_hz
+        if self._recorders is not None:
+            self._recorders.rate_hz = input_hz
         self._view = Listener(
             sink=sink,
             dialect=self,
@@ -233,6 +239,8 @@ class _Recorders:
 
     def __init__(self, now: Callable[[], float]) -> None:
         self._now = now
+        self.rate_hz = DEFAULT_INPUT_RATE_HZ
+        """The rate of frames that do not say their own."""
         self._off = False
         self._since_s: float | None = None
         """When the latest frame came, once several recorders may be sending."""
@@ -254,7 +262,7 @@ class _Recorders:
         if self._ahead_ms > LEAD_MS and event.audio.count(0) == len(event.audio):
             return False
         try:
-            rate_hz = event.format.rate_hz(DEFAULT_INPUT_RATE_HZ)
+            rate_hz = event.format.rate_hz(self.rate_hz)
         except ValueError:
             return True
         self._ahead_ms += len(event.audio) // 2 * 1000 / rate_hz

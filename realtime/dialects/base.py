@@ -11,7 +11,8 @@ import pybase64
 from realtime.call.listener import Listener, Sink
 from realtime.dialects.weight import MAX_TEXT_CHARS, check_length
 from realtime.errors import ClientError
-from realtime.event.client import ClientEvent
+from realtime.event.base import AudioFormat
+from realtime.event.client import ClientAudioAppendEvent, ClientEvent
 from realtime.event.config import SessionConfig
 from realtime.event.decode import explain
 from realtime.event.server import AgentResponseAudioDeltaEvent, ServerEvent
@@ -54,6 +55,14 @@ class ClientDialect(Protocol):
 _decoder: msgspec.json.Decoder[ClientEvent] = msgspec.json.Decoder(ClientEvent)
 
 
+_NO_FORMAT = ClientAudioAppendEvent(audio=b"").format
+"""The one that stands for none in each event without."""
+
+
+class _WithFormat(msgspec.Struct):
+    format: dict[str, Any] | None = None
+
+
 class _Loose(msgspec.Struct):
     type: Any = None
     event_id: Any = None
@@ -73,7 +82,16 @@ def decode_json(frame: str | bytes) -> ClientEvent:
         raise ClientError(f"the event cannot be read: {error}", code="invalid_event") from error
     if len(frame) > MAX_TEXT_CHARS:
         check_length(event, len(frame))
+    if type(event) is ClientAudioAppendEvent and event.format is not _NO_FORMAT:
+        _check_format(frame, event)
     return event
+
+
+def _check_format(frame: str | bytes, event: ClientAudioAppendEvent) -> None:
+    try:
+        AudioFormat.check_keys(msgspec.json.decode(frame, type=_WithFormat).format)
+    except ValueError as error:
+        raise ClientError(str(error), code="unsupported_audio_format", client_event_id=event.event_id) from error
 
 
 def _wrong_event(frame: str | bytes, error: msgspec.ValidationError) -> ClientError:

@@ -367,6 +367,8 @@ def _format_of(mime_type: str) -> AudioFormat:
             if not value.strip().isdecimal() or int(value) not in SAMPLE_RATES_HZ:
                 raise MessageRefusal(f"The rate of audio/pcm is not {value[:16]!r}, but one of {SAMPLE_RATES_HZ}.")
             rate_hz = int(value)
+        elif name.strip() == "channels" and value.strip() != "1":
+            raise MessageRefusal(f"Audio has one channel, not {value[:16]!r}.")
     return AudioFormat.pcm16(rate_hz)
 
 
