@@ -25,6 +25,7 @@ from realtime.event import client as c
 from realtime.event import server as s
 from realtime.event.base import DEFAULT_INPUT_RATE_HZ, DEFAULT_OUTPUT_RATE_HZ, AudioFormat
 from realtime.event.config import SessionConfig
+from realtime.event.halves import decoded
 from realtime.message import ToolCallBlock, ToolResultBlock
 from realtime.runtime import Runtime
 
@@ -286,13 +287,16 @@ def _paired(config: Mapping[str, Any], number: int) -> PairedAgent:
     return PairedAgent(" ".join(name.split()) or f"Agent {number}", instructions)
 
 
+_read_fields = msgspec.json.Decoder(dict[str, Any]).decode
+
+
 def _image_under_its_name(frame: str) -> str | None:
     """The frame of an image that the chatbot page puts under `data`; else `None`.
 
     1.x expects it under `image`.
     """
     try:
-        fields = msgspec.json.decode(frame, type=dict[str, Any])
+        fields = decoded(_read_fields, frame)
     except (msgspec.DecodeError, RecursionError, ValueError):
         return None
     if fields.get("type") != "client_image_append" or "image" in fields or "data" not in fields:

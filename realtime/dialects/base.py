@@ -15,6 +15,7 @@ from realtime.event.base import AudioFormat
 from realtime.event.client import ClientAudioAppendEvent, ClientEvent
 from realtime.event.config import SessionConfig
 from realtime.event.decode import explain
+from realtime.event.halves import decoded
 from realtime.event.server import AgentResponseAudioDeltaEvent, ServerEvent
 from realtime.runtime import Runtime
 
@@ -68,10 +69,14 @@ class _Loose(msgspec.Struct):
     event_id: Any = None
 
 
+_read_format = msgspec.json.Decoder(_WithFormat).decode
+_read_loose = msgspec.json.Decoder(_Loose).decode
+
+
 def decode_json(frame: str | bytes) -> ClientEvent:
     """The client event in a JSON text frame. Raises ClientError that says what is wrong with it."""
     try:
-        event = _decoder.decode(frame)
+        event = decoded(_decoder.decode, frame)
     except msgspec.ValidationError as error:
         raise _wrong_event(frame, error) from error
     except msgspec.DecodeError as error:
@@ -89,14 +94,14 @@ def decode_json(frame: str | bytes) -> ClientEvent:
 
 def _check_format(frame: str | bytes, event: ClientAudioAppendEvent) -> None:
     try:
-        AudioFormat.check_keys(msgspec.json.decode(frame, type=_WithFormat).format)
+        AudioFormat.check_keys(decoded(_read_format, frame).format)
     except ValueError as error:
         raise ClientError(str(error), code="unsupported_audio_format", client_event_id=event.event_id) from error
 
 
 def _wrong_event(frame: str | bytes, error: msgspec.ValidationError) -> ClientError:
     try:
-        loose = msgspec.json.decode(frame, type=_Loose)
+        loose = decoded(_read_loose, frame)
     except (msgspec.DecodeError, RecursionError):
         return ClientError("an event is a JSON object with a `type`", code="invalid_event")
     event_id = loose.event_id if isinstance(loose.event_id, str) else None

@@ -262,6 +262,10 @@ class GeminiCodec(Codec):
 
     def overdue(self) -> list[m.ModelEvent]:
         """See `Codec.overdue`."""
+        events = self._take_due()
+        return self.reader.halves.join(events) if self.reader.halves.met else events
+
+    def _take_due(self) -> list[m.ModelEvent]:
         events, self._due = self._due, []
         return events
 
@@ -269,11 +273,15 @@ class GeminiCodec(Codec):
 
     def decode(self, frame: Frame) -> list[m.ModelEvent]:
         """See `Codec.decode`. Takes text as str or as UTF-8 bytes."""
-        data = frame.encode() if isinstance(frame, str) else frame
+        data = frame.encode(errors="surrogatepass") if isinstance(frame, str) else frame
         message, payload = self.reader.read(data)
         if message is None:
             return []
-        events = self.overdue()
+        events = self._read(message, payload)
+        return self.reader.halves.join(events) if self.reader.halves.met else events
+
+    def _read(self, message: wire.Message, payload: memoryview | None) -> list[m.ModelEvent]:
+        events = self._take_due()
         content = message.server_content
         if message.setup_complete is not None:
             self._opened(message.setup_complete, events)

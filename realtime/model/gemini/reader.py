@@ -7,6 +7,7 @@ import logging
 import msgspec
 import pybase64
 
+from realtime.event.halves import HalfCharacters
 from realtime.model._lenient_decode import LenientDecode
 from realtime.model.gemini import frames as wire
 
@@ -26,6 +27,8 @@ class Reader:
         """Frames with an unknown key, beside `serverContent` or in it."""
         self.broken_frames = 0
         """Frames that are not JSON or have a mistyped field."""
+        self.halves = HalfCharacters()
+        """Half characters in their words."""
 
     def read(self, data: bytes) -> tuple[wire.Message | None, memoryview | None]:
         """Read the frame; return its media as base64 if it was cut out unread."""
@@ -39,10 +42,15 @@ class Reader:
             return self._read_again(data), None
 
     def _read_again(self, data: bytes) -> wire.Message | None:
-        """Return the readable part of a frame with unknown or mistyped fields."""
+        """Return the readable part of a frame with half characters, unknown or mistyped fields."""
+        readable = self.halves.stand_in(data)
+        try:
+            return READ.decode(readable)
+        except (msgspec.MsgspecError, ValueError, RecursionError):
+            pass
         lenient = LenientDecode()
         try:
-            message = lenient.read(msgspec.json.decode(data), wire.Message)
+            message = lenient.read(msgspec.json.decode(readable), wire.Message)
         except (msgspec.MsgspecError, ValueError, RecursionError):
             self.broken_frames += 1
             logger.debug("broken frame ignored: bytes=%d", len(data))
