@@ -21,7 +21,7 @@ _ESCAPE = re.compile(
     re.DOTALL,
 )
 _STAND_IN = 0x10_0000
-"""Added to half a character, it makes a private character that can be decoded, and joined with the other half."""
+"""Half a character plus this is a private one, which can be decoded."""
 _HALVES = re.compile("([\U0010d800-\U0010dbff])([\U0010dc00-\U0010dfff])|[\U0010d800-\U0010dfff]")
 _FIRST_HALF = re.compile("[\U0010d800-\U0010dbff]$")
 

@@ -570,6 +570,30 @@ async def test_audio_without_a_format_is_16_khz_and_both_spellings_are_read() ->
         assert errors(made) == []
 
 
+@pytest.mark.parametrize("confirms", [True, False])
+async def test_cleared_audio_is_reported_once_whether_or_not_the_model_confirms_it(confirms: bool) -> None:
+    async with call(config=MANUAL) as made:
+        made.hear(300)
+        made.receive(c.ClientAudioClearEvent())
+        if confirms:
+            made.link.say(m.ModelInputClearedEvent())
+        assert len(made.of(s.AgentInputClearedEvent)) == 1
+        assert len(made.link.got(base.AudioClear)) == 1
+
+
+async def test_what_a_model_cannot_forget_is_refused_and_stays_part_of_the_turn() -> None:
+    async with call(profile=msgspec.structs.replace(PROFILE, supports_audio_clear=False), config=MANUAL) as made:
+        made.receive(c.ClientAudioClearEvent(event_id="nothing yet"))
+        made.hear(300)
+        made.receive(c.ClientAudioClearEvent(event_id="too late"))
+        (error,) = made.of(s.AgentErrorEvent)
+        assert (error.code, error.client_event_id) == ("unsupported_audio_clear", "too late")
+        assert len(made.of(s.AgentInputClearedEvent)) == 1
+        made.receive(c.ClientAudioCommitEvent())
+        assert len(made.link.got(base.AudioCommit)) == 1
+        assert made.link.got(base.AudioClear) == []
+
+
 AT_48_KHZ = {"encoding": "pcm16", "sample_rate": 48_000}
 LIKE_THE_CALL: list[tuple[dict[str, Any], AudioFormat, int]] = [
     ({}, AudioFormat(), 16_000),

@@ -42,7 +42,7 @@ class Reader:
             return self._read_again(data), None
 
     def _read_again(self, data: bytes) -> wire.Message | None:
-        """Return the readable part of a frame with half characters, unknown or mistyped fields."""
+        """Return what can be read of a frame that is not as expected."""
         readable = self.halves.stand_in(data)
         try:
             return READ.decode(readable)
