@@ -12,11 +12,12 @@ from realtime.call.listener import Listener, Sink
 from realtime.dialects.weight import MAX_TEXT_CHARS, check_length
 from realtime.errors import ClientError
 from realtime.event.base import AudioFormat
-from realtime.event.client import ClientAudioAppendEvent, ClientEvent
+from realtime.event.client import ClientAudioAppendEvent, ClientEvent, from_json
 from realtime.event.config import SessionConfig
 from realtime.event.decode import explain
 from realtime.event.halves import decoded
 from realtime.event.server import AgentResponseAudioDeltaEvent, ServerEvent
+from realtime.message.older import in_our_shape, parts_in_our_shape
 from realtime.runtime import Runtime
 
 Frame = str | bytes
@@ -78,7 +79,10 @@ def decode_json(frame: str | bytes) -> ClientEvent:
     try:
         event = decoded(_decoder.decode, frame)
     except msgspec.ValidationError as error:
-        raise _wrong_event(frame, error) from error
+        older = _with_older_blocks(frame)
+        if older is None:
+            raise _wrong_event(frame, error) from error
+        event = older
     except msgspec.DecodeError as error:
         raise ClientError(f"the frame is not JSON: {error}", code="malformed_json") from error
     except RecursionError as error:
@@ -90,6 +94,20 @@ def decode_json(frame: str | bytes) -> ClientEvent:
     if type(event) is ClientAudioAppendEvent and event.format is not _NO_FORMAT:
         _check_format(frame, event)
     return event
+
+
+def _with_older_blocks(frame: str | bytes) -> ClientEvent | None:
+    """A tool's result whose blocks are those of another version of AgentScope; None for all else."""
+    try:
+        fields = decoded(msgspec.json.decode, frame)
+        if not isinstance(fields, dict) or fields.get("type") != "client_tool_result":
+            return None
+        fields["output"] = parts_in_our_shape(fields.get("output"))
+        if isinstance(fields.get("tool_call"), dict):
+            fields["tool_call"] = in_our_shape(fields["tool_call"])
+        return from_json(fields)
+    except (ValueError, RecursionError):
+        return None
 
 
 def _check_format(frame: str | bytes, event: ClientAudioAppendEvent) -> None:

@@ -87,8 +87,8 @@ class NativeDialect:
     def encode(self, event: s.ServerEvent) -> list[Frame]:
         """See `ClientDialect`."""
         if type(event) is not s.AgentResponseAudioDeltaEvent:
-            if type(event) is s.ServerSessionUpdatedEvent and event.config.get("input_audio_format") is not None:
-                self._input_format = AudioFormat.pcm16(SessionConfig.from_dict(event.config).input_rate_hz)
+            if type(event) is s.ServerSessionUpdatedEvent and event.config:
+                self._follow(SessionConfig.from_dict(event.config))
             return [encode_json(event)]
         if not self._binary:
             return [self._delta.encode(event)]
@@ -144,6 +144,10 @@ class NativeDialect:
             takes_gain=True,
             shows_questions=True,
         )
+
+    def _follow(self, change: SessionConfig) -> None:
+        if change.input_audio_format is not None:
+            self._input_format = AudioFormat.pcm16(change.input_rate_hz)
 
     def _is_new(self, key: tuple[str, str, int]) -> bool:
         """Turn to another part; `False` for one that continues, since two responses may be spoken in turns."""

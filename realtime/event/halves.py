@@ -21,7 +21,7 @@ _ESCAPE = re.compile(
     re.DOTALL,
 )
 _STAND_IN = 0x10_0000
-"""Half a character plus this is a private one, which can be decoded."""
+"""Half a character plus this is a private, decodable one."""
 _HALVES = re.compile("([\U0010d800-\U0010dbff])([\U0010dc00-\U0010dfff])|[\U0010d800-\U0010dfff]")
 _FIRST_HALF = re.compile("[\U0010d800-\U0010dbff]$")
 
@@ -82,12 +82,14 @@ class HalfCharacters:
 
 
 def _with_stand_ins(frame: str | bytes) -> str:
-    if isinstance(frame, bytes):
-        try:
-            frame = frame.decode("utf-8", "surrogatepass")
-        except UnicodeDecodeError:
-            frame = frame.decode("utf-8", "replace")
-    return _ESCAPE.sub(_stand_in, frame)
+    return _ESCAPE.sub(_stand_in, frame if isinstance(frame, str) else _text_of(frame))
+
+
+def _text_of(frame: bytes) -> str:
+    try:
+        return frame.decode("utf-8", "surrogatepass")
+    except UnicodeDecodeError:
+        return frame.decode("utf-8", "replace")
 
 
 def _stand_in(found: re.Match[str]) -> str:

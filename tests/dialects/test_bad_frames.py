@@ -162,3 +162,20 @@ def test_half_a_character_hides_no_other_fault() -> None:
     refused = read(NativeDialect(), frame)
     assert isinstance(refused, ClientError)
     assert (refused.code, refused.client_event_id) == ("unknown_event", "mine")
+
+
+def test_a_tools_result_may_hold_blocks_of_another_version() -> None:
+    picture = {"type": "image", "source": {"type": "url", "url": "https://a.b/c.png"}}
+    fields = {"type": "client_tool_result", "id": "c1", "name": "f", "event_id": "mine"}
+    call = {"type": "tool_use", "id": "c1", "name": "f", "input": {"a": 1}}
+    for dialect in (NativeDialect(), AgentScope1Dialect()):
+        frame = fields | {"output": [{"type": "text", "text": "Hi"}, picture], "tool_call": call}
+        event = dialect.decode(json.dumps(frame))
+        assert isinstance(event, c.ClientToolResultEvent)
+        assert isinstance(event.output, list)
+        assert [block.type for block in event.output] == ["text", "data"]
+        assert event.tool_call is not None
+        assert event.tool_call.input == '{"a": 1}'
+        wrong = read(dialect, json.dumps(frame | {"output": [7]}))
+        assert isinstance(wrong, ClientError)
+        assert (wrong.code, wrong.client_event_id) == ("invalid_event", "mine")

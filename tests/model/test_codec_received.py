@@ -356,6 +356,35 @@ def test_half_a_character_in_what_the_user_said_and_in_a_call_is_mended() -> Non
     assert done.transcript == GRIN
 
 
+def test_what_xai_says_beyond_openai_is_known() -> None:
+    """Its words so far may correct those before: a guess until they are complete."""
+    codec = openai()
+    kind = "conversation.item.input_audio_transcription"
+    assert one(codec, "ping", timestamp=1_780_000_000) == []
+    guesses = [one(codec, f"{kind}.updated", item_id="u", transcript=words) for words in ("Tell", "Tell me", "")]
+    assert guesses == [
+        [ModelEvents.ModelInputTranscriptionDeltaEvent(item_id="u", delta="", interim="Tell")],
+        [ModelEvents.ModelInputTranscriptionDeltaEvent(item_id="u", delta="", interim="Tell me")],
+        [],
+    ]
+    (done,) = one(codec, f"{kind}.completed", item_id="u", transcript="Tell me more")
+    assert isinstance(done, ModelEvents.ModelInputTranscriptionDoneEvent)
+    assert (codec.reader.unknown_frames, codec.reader.broken_frames) == (0, 0)
+
+
+def test_a_field_that_is_dropped_breaks_no_frame() -> None:
+    codec = openai()
+    assert one(codec, "response.output_text.delta", **PLACE | {"output_index": "one"}, delta="Hi") != []
+    assert one(codec, "error", error={"code": 5}) != []
+    assert codec.reader.broken_frames == 0
+    gem = opened_gemini()
+    assert content(gem, outputTranscription={"text": "Hi"}, turnComplete="yes", modelTurn=7) != []
+    assert gem.reader.broken_frames == 0
+    assert content(gem, outputTranscription=7) == []
+    assert hear(gem, serverContent=7) == []
+    assert gem.reader.broken_frames == 1
+
+
 def test_a_cumulative_transcript_that_ends_in_half_a_character_is_told_without_it() -> None:
     codec = dashscope()
     kind = "conversation.item.input_audio_transcription"

@@ -13,6 +13,7 @@ from realtime.model.gemini import frames as wire
 
 logger = logging.getLogger(__name__)
 
+_NOTHING = wire.Message()
 READ = msgspec.json.Decoder(wire.Message)
 
 SLICED_FROM_BYTES = 1024
@@ -26,7 +27,7 @@ class Reader:
         self.unknown_frames = 0
         """Frames with an unknown key, beside `serverContent` or in it."""
         self.broken_frames = 0
-        """Frames that are not JSON or have a mistyped field."""
+        """Frames of which nothing can be read."""
         self.halves = HalfCharacters()
         """Half characters in their words."""
 
@@ -42,7 +43,7 @@ class Reader:
             return self._read_again(data), None
 
     def _read_again(self, data: bytes) -> wire.Message | None:
-        """Return what can be read of a frame that is not as expected."""
+        """Return what can be read of an unexpected frame."""
         readable = self.halves.stand_in(data)
         try:
             return READ.decode(readable)
@@ -56,7 +57,7 @@ class Reader:
             logger.debug("broken frame ignored: bytes=%d", len(data))
             return None
         if lenient.wrong:
-            self.broken_frames += 1
+            self.broken_frames += message == _NOTHING
             logger.debug("wrong frame part ignored: key=%.64s bytes=%d", lenient.wrong[0], len(data))
         if lenient.unknown:
             self.unknown_frames += 1

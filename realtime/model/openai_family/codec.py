@@ -145,7 +145,8 @@ class FamilyCodec(Codec, Generic[Own]):
         try:
             message: wire.Common | Own = self._flavour.read(readable)
         except (msgspec.MsgspecError, ValueError, RecursionError):
-            return self.reader.read(readable, len(data))
+            second: Any = self.reader.read(readable, len(data))
+            return second
         return message
 
     def _next_delta(self, data: bytes) -> tuple[wire.AudioDelta, bytes] | None:

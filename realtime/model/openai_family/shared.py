@@ -58,7 +58,7 @@ class SecondLook(Generic[T]):
         self.unknown_frames = 0
         """Frames of a type that this codec has never heard of."""
         self.broken_frames = 0
-        """Frames that are not JSON, or lack or mistype a field."""
+        """Frames that are not JSON, or lack or mistype a field they need."""
 
     def read(self, data: bytes, n_bytes: int) -> T | None:
         """The frame without its optional fields of a wrong type; None where it says nothing to us.
@@ -78,11 +78,11 @@ class SecondLook(Generic[T]):
             self.unknown_frames += 1
             logger.debug("unknown frame ignored: type=%.64s bytes=%d", kind, n_bytes)
             return None
-        self.broken_frames += 1
         lenient = LenientDecode()
         try:
             message = lenient.read(frame, self._kinds[kind])
         except msgspec.ValidationError:
+            self.broken_frames += 1
             logger.debug("frame with a wrong field ignored: type=%s bytes=%d", kind, n_bytes)
             return None
         logger.debug("fields of a wrong type ignored: type=%s fields=%.200s", kind, ",".join(lenient.wrong))
