@@ -63,7 +63,7 @@ def parts_in_our_shape(parts: Any) -> Any:
 
 
 def media_type_of(url: str = "", encoded: str = "", kind: str = "") -> str:
-    """Guess a media type by the ending of a URL or the first bytes.
+    """Guess a media type by a URL's ending or the first bytes.
 
     `kind` is `image`, `audio` or `video`.
     """

@@ -139,15 +139,13 @@ class FamilyCodec(Codec, Generic[Own]):
         events = self._events(message)
         return self._halves.join(events) if self._halves.met else events
 
-    def _read_again(self, data: bytes) -> wire.Common | Own | None:
+    def _read_again(self, data: bytes) -> Any:
         """The frame without half characters, and without fields that cannot be read."""
         readable = self._halves.stand_in(data)
         try:
-            message: wire.Common | Own = self._flavour.read(readable)
+            return self._flavour.read(readable)
         except (msgspec.MsgspecError, ValueError, RecursionError):
-            second: Any = self.reader.read(readable, len(data))
-            return second
-        return message
+            return self.reader.read(readable, len(data))
 
     def _next_delta(self, data: bytes) -> tuple[wire.AudioDelta, bytes] | None:
         """Return the next delta if only its `event_id` and payload differ; else `None`."""

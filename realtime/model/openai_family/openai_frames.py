@@ -224,4 +224,5 @@ FLAVOUR = frames.Flavour(
         "billing_hard_limit_reached": "the provider account has reached its billing limit",
     },
     max_id_chars=32,
+    of_others=frozenset({"ping", "conversation.item.input_audio_transcription.updated"}),
 )

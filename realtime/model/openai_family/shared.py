@@ -58,7 +58,7 @@ class SecondLook(Generic[T]):
         self.unknown_frames = 0
         """Frames of a type that this codec has never heard of."""
         self.broken_frames = 0
-        """Frames that are not JSON, or lack or mistype a field they need."""
+        """Frames that are not JSON, or without a field they need."""
 
     def read(self, data: bytes, n_bytes: int) -> T | None:
         """The frame without its optional fields of a wrong type; None where it says nothing to us.
