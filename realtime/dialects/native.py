@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from realtime.audio.playback import KEPT_ITEMS, AcknowledgedPlayback
 from realtime.audio.unplayed import Chunk
@@ -88,8 +87,8 @@ class NativeDialect:
     def encode(self, event: s.ServerEvent) -> list[Frame]:
         """See `ClientDialect`."""
         if type(event) is not s.AgentResponseAudioDeltaEvent:
-            if type(event) is s.ServerSessionUpdatedEvent:
-                self._follow((event.config or {}).get("input_audio_format"))
+            if type(event) is s.ServerSessionUpdatedEvent and event.config:
+                self._follow(SessionConfig.from_dict(event.config))
             return [encode_json(event)]
         if not self._binary:
             return [self._delta.encode(event)]
@@ -146,10 +145,9 @@ class NativeDialect:
             shows_questions=True,
         )
 
-    def _follow(self, input_format: Any) -> None:
-        if input_format is not None:
-            config = SessionConfig.from_dict({"input_audio_format": input_format})
-            self._input_format = AudioFormat.pcm16(config.input_rate_hz)
+    def _follow(self, change: SessionConfig) -> None:
+        if change.input_audio_format is not None:
+            self._input_format = AudioFormat.pcm16(change.input_rate_hz)
 
     def _is_new(self, key: tuple[str, str, int]) -> bool:
         """Turn to another part; `False` for one that continues, since two responses may be spoken in turns."""

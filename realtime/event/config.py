@@ -155,7 +155,7 @@ class SessionConfig(msgspec.Struct, frozen=True, kw_only=True):
             settings = msgspec.convert(config, cls)
         except msgspec.ValidationError as error:
             raise ValueError(f"config: {explain(error)}") from error
-        for key in ("input_audio_format", "output_audio_format"):
+        for key in ("input_audio_format", "output_audio_format") if isinstance(config, dict) else ():
             try:
                 AudioFormat.check_keys(config.get(key))
             except ValueError as error:

@@ -622,6 +622,14 @@ async def set_later(wanted: SessionConfig, audio: c.ClientAudioAppendEvent) -> b
         return made.link.heard_bytes()
 
 
+async def set_as_an_object(wanted: SessionConfig, audio: c.ClientAudioAppendEvent) -> bytes:
+    async with alone() as made:
+        settings: Any = SessionConfig(input_audio_format=wanted.input_audio_format)
+        await made.agent.handle_input(c.ClientSessionUpdateEvent(config=settings))
+        await made.agent.handle_input(audio)
+        return made.link.heard_bytes()
+
+
 async def set_without_a_server(wanted: SessionConfig, audio: c.ClientAudioAppendEvent) -> bytes:
     async with alone(config=wanted) as made:
         await made.agent.handle_input(audio)
@@ -635,7 +643,7 @@ async def set_for_an_item(wanted: SessionConfig, audio: c.ClientAudioAppendEvent
         return made.link.got(base.ItemCreate)[0].item.content[0].audio or b""
 
 
-@pytest.mark.parametrize("way", [set_before, set_later, set_without_a_server, set_for_an_item])
+@pytest.mark.parametrize("way", [set_before, set_later, set_as_an_object, set_without_a_server, set_for_an_item])
 @pytest.mark.parametrize(("given", "said", "rate_hz"), LIKE_THE_CALL)
 async def test_audio_that_says_no_rate_has_the_one_of_the_call(
     given: dict[str, Any], said: AudioFormat, rate_hz: int, way: Any
