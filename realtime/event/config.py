@@ -155,9 +155,10 @@ class SessionConfig(msgspec.Struct, frozen=True, kw_only=True):
             settings = msgspec.convert(config, cls)
         except msgspec.ValidationError as error:
             raise ValueError(f"config: {explain(error)}") from error
-        for key in ("input_audio_format", "output_audio_format") if isinstance(config, dict) else ():
+        as_given: Any = config  # perhaps settings already
+        for key in ("input_audio_format", "output_audio_format") if isinstance(as_given, dict) else ():
             try:
-                AudioFormat.check_keys(config.get(key))
+                AudioFormat.check_keys(as_given.get(key))
             except ValueError as error:
                 raise ValueError(f"config.{key}: {error}") from error
         return settings

@@ -6,7 +6,7 @@ A sender that cuts its text by UTF-16 units or by bytes sends half of an emoji i
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from typing import Any, TypeVar
 
 import msgspec
@@ -47,6 +47,22 @@ def whole(text: str) -> str:
 def without_half(text: str) -> str:
     """The beginning of a text that grows: without a first half at its end."""
     return _FIRST_HALF.sub("", text)
+
+
+class TextPieces:
+    """Pieces of texts that a lenient decoder has read: halves are surrogates there, and joined across pieces."""
+
+    def __init__(self) -> None:
+        self._held: dict[Hashable, str] = {}
+
+    def whole(self, key: Hashable, piece: str) -> str:
+        """The next piece of the text `key` without halves; a first half at its end waits for the next piece."""
+        if piece.isascii() and not self._held:
+            return piece
+        piece = self._held.pop(key, "") + piece
+        if "\ud800" <= piece[-1:] <= "\udbff":
+            self._held[key], piece = piece[-1], piece[:-1]
+        return piece.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
 
 
 class HalfCharacters:
