@@ -307,8 +307,10 @@ class Controller:
                 self._context.forward(event)
                 if self.ledger.refuse(self._runtime.now(), named=event.code in RESPONSE_REFUSED):
                     self.turns.signal(Signal.RESPONSE_DONE)
-            case m.ModelSessionUpdatedEvent() | m.ModelInputClearedEvent():
+            case m.ModelSessionUpdatedEvent():
                 self._context.forward(event)
+            case m.ModelInputClearedEvent():
+                self.turns.cleared(event)
             case m.ModelItemDoneEvent(item=Item(tool_result=ToolResultBlock() as result)):
                 # Of a tool that the model runs itself; nothing waits for what it repeats of others.
                 self._tools.answer_tool(result)

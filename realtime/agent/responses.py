@@ -230,11 +230,12 @@ class Responses:
                 part.transcript_open = True
                 if told:
                     self._items.speak(event.item_id)
-                    self._add_words(event)
+                    self._add_words(part, event)
             case m.ModelResponseTextDeltaEvent():
                 part.text_open = True
                 if told:
                     self._items.write(event.item_id)
+                    part.words += event.delta
                     self._conversation.add_text(event.item_id, event.delta)
             case m.ModelResponseAudioDoneEvent():
                 part.audio_open = False
@@ -243,12 +244,15 @@ class Responses:
             case m.ModelResponseAudioTranscriptDoneEvent():
                 part.transcript_open = False
                 if told:
-                    self._complete_words(event)
+                    self._complete_words(part, event)
                     event = msgspec.structs.replace(event, transcript=self._conversation.spoken_text(event.item_id))
             case m.ModelResponseTextDoneEvent():
                 part.text_open = False
                 if told:
-                    self._conversation.set_text(event.item_id, event.text)
+                    whole = event.text or part.words
+                    self._correct_words(part, whole)
+                    self._conversation.set_text(event.item_id, whole)
+                    event = msgspec.structs.replace(event, text=whole)
             case _:
                 assert_never(event)
         self._context.forward(event, response_id=open_response.response.id, item_id=part.item_id)
@@ -375,20 +379,31 @@ class Responses:
             )
         return open_response.part(item_id, output_index, content_index)
 
-    def _add_words(self, event: m.ModelResponseAudioTranscriptDeltaEvent) -> None:
+    def _add_words(self, part: Part, event: m.ModelResponseAudioTranscriptDeltaEvent) -> None:
+        part.words += event.delta
         self._conversation.add_text(event.item_id, event.delta)
         if self._items.speech is not None:
             self._items.speech.parts.append(event)
 
-    def _complete_words(self, event: m.ModelResponseAudioTranscriptDoneEvent) -> None:
-        """Add the words that a provider sends only with its done event."""
-        so_far = self._conversation.spoken_text(event.item_id)
-        if event.transcript.startswith(so_far) and len(event.transcript) > len(so_far):
+    def _complete_words(self, part: Part, event: m.ModelResponseAudioTranscriptDoneEvent) -> None:
+        """Take the words that no delta has brought: behind those of the deltas, or in place of them."""
+        so_far = part.words
+        if not event.transcript.startswith(so_far):
+            self._correct_words(part, event.transcript)
+        elif len(event.transcript) > len(so_far):
+            rest = event.transcript[len(so_far) :]
             self._add_words(
+                part,
                 m.ModelResponseAudioTranscriptDeltaEvent(
-                    response_id=event.response_id, item_id=event.item_id, delta=event.transcript[len(so_far) :]
-                )
+                    response_id=event.response_id, item_id=event.item_id, delta=rest
+                ),
             )
+
+    def _correct_words(self, part: Part, whole: str) -> None:
+        """A delta was lost, or half a character in it: the provider's `whole` words of the part are the truth."""
+        if part.words and whole.strip() not in part.words:
+            self._conversation.correct_text(part.item_id, part.words, whole)
+            part.words = whole
 
     def close_streams(self, response: Response | None) -> None:
         """Close every stream that the model left open, with its final words."""

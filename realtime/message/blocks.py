@@ -20,6 +20,7 @@ from typing import Any, ClassVar, get_args
 import msgspec
 import pybase64
 
+from realtime.message.older import in_our_shape
 from realtime.runtime import unique_id
 
 
@@ -415,12 +416,14 @@ BLOCK_CLASSES: dict[str, type[Block]] = {str(cls.__struct_config__.tag): cls for
 def read_block(data: Mapping[str, Any]) -> Block:
     """Return a block from its JSON object. Raises ValueError for another `type` or a wrong field.
 
-    States are read in either case.
+    States are read in either case, and shapes of other versions (`realtime.message.older`): a `tool_use`, a source
+    without a media type.
     """
-    cls = BLOCK_CLASSES.get(data.get("type", ""))
+    fields = lower_state(in_our_shape(data))
+    kind = fields.get("type")
+    cls = BLOCK_CLASSES.get(kind) if isinstance(kind, str) else None
     if cls is None:
-        raise ValueError(f"unknown block type {str(data.get('type'))[:64]!r}: one of {', '.join(BLOCK_CLASSES)}")
-    fields = lower_state(data)
+        raise ValueError(f"unknown block type {str(kind)[:64]!r}: one of {', '.join(BLOCK_CLASSES)}")
     try:
         if cls is ThinkingBlock:
             extra = {name: value for name, value in fields.items() if name not in (*cls.__struct_fields__, "type")}

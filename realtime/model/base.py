@@ -46,6 +46,8 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True):
     supports_truncation: bool = True
     """It accepts where the listener stopped hearing an item."""
     supports_item_delete: bool = True
+    supports_audio_clear: bool = True
+    """It can forget audio that was not committed yet."""
     aligns_transcript: bool = False
     """Each transcript delta comes right before exactly the audio that speaks it."""
     supports_response_overrides: bool = True
@@ -383,11 +385,17 @@ def refusal(profile: Profile, message: ModelInput) -> ClientError | None:
             return ClientError(
                 f"{profile.model} cannot delete an item from its context", code="unsupported_item_delete"
             )
+        case AudioClear():
+            if profile.supports_audio_clear:
+                return None
+            return ClientError(
+                f"{profile.model} cannot forget what it has heard: the turn goes on", code="unsupported_audio_clear"
+            )
         case ResponseCreate(overrides=overrides):
             if profile.supports_response_overrides or overrides is None or overrides.conversation != "none":
                 return None
             return ClientError(f"{profile.model} has no responses beside the conversation", code="unsupported_response")
-        case AudioCommit() | AudioClear() | ItemRetrieve() | ItemTruncate() | ResponseCancel() | SessionUpdate():
+        case AudioCommit() | ItemRetrieve() | ItemTruncate() | ResponseCancel() | SessionUpdate():
             return None
         case _:
             assert_never(message)

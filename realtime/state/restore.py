@@ -181,13 +181,19 @@ class ConversationReader:
                 self._grow(response_id, item_id)
                 self._conversation.add_text(item_id, delta)
             case s.AgentResponseAudioTranscriptDoneEvent(item_id=item_id, transcript=text) if self._counts(item_id):
+                self._correct(item_id, text)
                 self._conversation.update(item_id, content=(ContentPart(type="audio", transcript=text),))
             case s.AgentResponseTextDoneEvent(item_id=item_id, text=text) if self._counts(item_id):
+                self._correct(item_id, text)
                 self._conversation.set_text(item_id, text)
             case s.AgentResponseAudioDoneEvent(item_id=item_id) if self._counts(item_id):
                 self._conversation.audio_complete(item_id)
             case _:
                 pass
+
+    def _correct(self, item_id: str, whole: str) -> None:
+        if item_id in self._conversation:
+            self._conversation.correct_text(item_id, self._conversation.spoken_text(item_id), whole)
 
     def _read_turn(self, event: s.ServerEvent) -> None:
         match event:

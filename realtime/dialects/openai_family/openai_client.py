@@ -27,6 +27,7 @@ from realtime.dialects.openai_family.client import (
     split_path,
 )
 from realtime.event.base import AudioFormat, ContentPart, Item
+from realtime.event.halves import decoded
 from realtime.message import ToolCallBlock, ToolResultBlock
 
 T = TypeVar("T")
@@ -220,7 +221,7 @@ ClientFrame = (
 def read_as(kind: type[T], body: bytes) -> T:
     """The body of a request, typed. Raises EventRefusal as a `Reader` does."""
     try:
-        return msgspec.json.decode(body, type=kind)
+        return decoded(msgspec.json.Decoder(kind).decode, body)
     except msgspec.ValidationError as error:
         raise _wrong_value(*split_path(str(error))) from error
     except (msgspec.DecodeError, RecursionError, ValueError) as error:
