@@ -35,7 +35,7 @@ class _Language:
 
     def __init__(self, lists: Mapping[str, str]) -> None:
         self._lists = lists
-        self.all = frozenset(word for key in lists for word in self.words(key))
+        self.all: frozenset[str] = frozenset(word for key in lists for word in self.words(key))
         """Words that tell the language, and that are no misheard name: "in what way" calls no Ann."""
         self.openers = self.phrases("openers") | DEFAULT_BACKCHANNELS
 
