@@ -24,6 +24,12 @@ from realtime.event.model import ModelEvent
 from realtime.message import ToolResultBlock
 from realtime.runtime import Runtime
 
+CONTINUE_ANSWER = (
+    "Your last answer was broken off. The user has heard it as far as it stands here. "
+    "Go on exactly where it stops: do not repeat any of it, do not greet, do not mention the interruption."
+)
+"""The system message that precedes a request to continue a broken-off response."""
+
 
 class Profile(msgspec.Struct, frozen=True, kw_only=True):
     """What one model, by name, can do. Rates in Hz, limits in seconds; `supports_` is ability, `emits_` observation."""
