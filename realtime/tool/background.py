@@ -17,7 +17,7 @@ from realtime.errors import ToolError
 from realtime.event.base import Item
 from realtime.event.server import ProgressKind
 from realtime.message import HintBlock, ToolCallBlock, ToolResultBlock, ToolResultState, system_reminder
-from realtime.message.blocks import result_reminder
+from realtime.message.blocks import result_in, result_reminder
 from realtime.tool.context import ToolScope
 from realtime.tool.output import Output, failed, within_limits
 from realtime.tool.response import Pieces, ToolResponse
@@ -279,12 +279,20 @@ def result_hint(task: BackgroundTask) -> HintBlock:
     return HintBlock(hint=result_reminder(told, text), source=task.call.name)
 
 
+_LATE = "The tool "
+
+
+def is_late_hint(text: str) -> bool:
+    """Whether a text is that of a `late_hint`."""
+    return text.startswith(system_reminder(_LATE).partition("\n</")[0]) and result_in(text) is not None
+
+
 def late_hint(result: ToolResultBlock) -> HintBlock:
     """Return the hint about a tool that outlasted its reply."""
     how = "has failed" if result.state is ToolResultState.ERROR else "is done"
     text = result.output_text(names_media=True)
     told = (
-        f"The tool {result.name} (call {result.id}) {how}. The talk went on meanwhile, so the user does not know it."
+        f"{_LATE}{result.name} (call {result.id}) {how}. The talk went on meanwhile, so the user does not know it."
         f"{_asks('spoken')}"
     )
     return HintBlock(hint=result_reminder(told, text), source=result.name)
