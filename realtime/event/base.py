@@ -160,17 +160,34 @@ def check_tool_count(count: int) -> None:
         raise ValueError(f"{count} tools, at most {MAX_TOOLS} are taken")
 
 
+class HostedTool(msgspec.Struct, frozen=True, kw_only=True):
+    """A tool that runs neither in the client nor in the agent, such as a provider's web search.
+
+    `kind` is `web_search`, or the client's own word for another; `name` is what the client calls it.
+    """
+
+    kind: str
+    name: str = ""
+
+
+WEB_SEARCH = "web_search"
+REMOTE_MCP = "mcp"
+"""Kinds of hosted tools that more than one protocol knows."""
+
+
 class ResponseOverrides(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Settings of one response. A missing field keeps the session's value.
 
     `conversation="none"` makes an out-of-band response that is not written to the history. `input`, where given,
-    replaces the context of this response. `max_output_tokens="inf"` lifts the call's limit.
+    replaces the context of this response. `max_output_tokens="inf"` lifts the call's limit. `hosted_tools` are those of
+    the session: others are left out, with an error that names them.
     """
 
     instructions: str | None = None
     output_modalities: tuple[Modality, ...] | None = None
     voice: str | None = None
     tools: tuple[dict[str, Any], ...] | None = None
+    hosted_tools: tuple[HostedTool, ...] = ()
     tool_choice: str | dict[str, Any] | None = None
     temperature: float | None = None
     max_output_tokens: MaxTokens | None = None
