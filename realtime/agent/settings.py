@@ -296,7 +296,7 @@ class RunSettings:
 
     @property
     def hosted_tools(self) -> frozenset[str]:
-        """Kinds of the client's hosted tools that the model has, and can use beside the others."""
+        """Kinds of the client's hosted tools that the model can use."""
         profile = self._spec.model.profile
         if profile.searches_without_tools and self.declared_tools:
             return frozenset()

@@ -161,7 +161,7 @@ def check_tool_count(count: int) -> None:
 
 
 class HostedTool(msgspec.Struct, frozen=True, kw_only=True):
-    """A tool that runs neither in the client nor in the agent, such as a provider's web search.
+    """A tool that runs at the provider, such as a web search.
 
     `kind` is `web_search`, or the client's own word for another; `name` is what the client calls it.
     """

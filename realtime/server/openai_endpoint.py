@@ -33,7 +33,7 @@ def openai_endpoint(endpoint: SocketEndpoint) -> APIRouter:
 
     The server's token, if any, is the API key: `Authorization: Bearer`, or for pages the subprotocol
     `openai-insecure-api-key.TOKEN` beside `realtime`. `POST /v1/realtime/client_secrets` exchanges it for a short-lived
-    key (`realtime.server.client_secrets`). `GET /v1/models` lists the names that settings route, and one for all others:
+    key (`realtime.server.client_secrets`). `GET /v1/models` lists the names that settings route, and one for the rest:
     every name opens a session. A wrong key gets an error event, then the socket is closed. `make_agent`
     finds the name of the model in `config.model`.
     """

@@ -107,6 +107,25 @@ async def test_the_setup_makes_the_call_with_its_settings(tls: TlsFiles) -> None
     assert model.connections[0].settings.instructions == "Be brief."
 
 
+async def test_a_tool_that_the_model_lacks_is_named_and_the_session_goes_on(tls: TlsFiles) -> None:
+    """The setup of Google's Live API console, and a tool more."""
+    tools: list[Json] = [{"google_search": {}}, {"function_declarations": [WEATHER]}, {"code_execution": {}}]
+    model = ScriptedModel([Expect(base.ResponseCreate), Speak("I heard you.", 0.1)], strict=False)
+    async with (
+        serving(lambda: RealtimeAgent("F", "F", model), tls) as place,
+        sdk(place, tls, {"tools": tools, "output_audio_transcription": {}, "system_instruction": "Be brief."}) as ear,
+    ):
+        assert ear.sdk.setup_complete is not None
+        await ear.say("Hello?")
+        await ear.turn()
+        assert ear.words("outputTranscription") == "I heard you."
+        warnings = [frame["warning"] for frame in ear.frames if "warning" in frame]
+        assert [warning["code"] for warning in warnings] == ["unsupported_tool"] * 2
+        assert [warning["message"].split("'")[1] for warning in warnings] == ["googleSearch", "codeExecution"]
+        settings = model.connections[0].settings
+        assert (settings.instructions, [tool.name for tool in settings.tools]) == ("Be brief.", ["get_weather"])
+
+
 async def test_every_api_version_is_served_and_programs_without_the_sdk(tls: TlsFiles) -> None:
     """With a slash too many; and by either frame kind and either name style."""
     model = ScriptedModel(echo_bot(seconds=0.1))

@@ -50,7 +50,7 @@ def check_id(item_id: str | None) -> None:
 def tools_of(
     given: Sequence[Json], param: str, kind: type[T], refusal_of: Callable[[str, str], EventRefusal]
 ) -> tuple[list[T], list[Json]]:
-    """Return the functions among the tools, typed, and the others as hosted tools of the call.
+    """Return the functions, typed, and the others as hosted tools.
 
     `kind` is the type of a function. Raises EventRefusal, worded by `refusal_of` from a sentence and a path.
     """
@@ -76,7 +76,7 @@ def tools_of(
     return functions, hosted
 
 
-_NAMES = ("server_label", "name")
+_NAMES = ("server_label", "connector_id", "name")
 """Where a hosted tool has a name."""
 
 
