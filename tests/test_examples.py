@@ -197,10 +197,10 @@ def test_the_quickstart_prints_the_example() -> None:
 
 
 async def printed_by_the_client(
-    capsys: pytest.CaptureFixture[str], script: list[Step], toolkit: Toolkit | None = None
+    capsys: pytest.CaptureFixture[str], script: list[Step], toolkit: Toolkit | None = None, greeting: str = ""
 ) -> list[str]:
     """What the client of the quickstart prints in a call with this model."""
-    agent = RealtimeAgent("Robin", "", ScriptedModel(script), toolkit=toolkit)
+    agent = RealtimeAgent("Robin", "", ScriptedModel(script, strict=not greeting), toolkit=toolkit, greeting=greeting)
     async with serving(lambda: agent) as place:
         code = quickstart_block("websockets.sync.client")
         code = code.replace("ws://127.0.0.1:8000", place.url.replace("http", "ws"))
@@ -212,6 +212,23 @@ async def test_the_client_of_the_quickstart_gets_an_answer(capsys: pytest.Captur
     lines = await printed_by_the_client(capsys, [Expect(ItemCreate), Expect(ResponseCreate), Write("I am Robin.")])
     assert lines[-1].strip() == "agent_response_done"
     assert any(line.startswith("agent_response_text_delta ") and line.split()[1:] for line in lines)
+
+
+async def test_the_client_of_the_quickstart_shows_the_answer_of_an_agent_that_greets(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """The greeting waits for a tool, is over, or is cut before the answer begins."""
+
+    def last_visit() -> str:
+        """Look up when the caller was here."""
+        return "yesterday"
+
+    tool = CallTools((("last_visit", {}),))
+    for greeting in (tool, Write("Good morning!"), Write("Good morning, dear caller! " * 40)):
+        script: list[Step] = [Expect(ResponseCreate), greeting, Expect(ItemCreate), Expect(ResponseCreate)]
+        script.append(Write("I am Robin."))
+        lines = await printed_by_the_client(capsys, script, Toolkit([last_visit]), greeting="Greet the caller.")
+        assert "I am Robin." in "".join(line.partition(" ")[2] for line in lines if "_delta" in line), greeting
 
 
 async def test_the_client_of_the_quickstart_waits_for_the_answer_behind_a_tool(

@@ -150,6 +150,8 @@ class UsageDetail(msgspec.Struct, frozen=True, kw_only=True):
     output_reasoning_tokens: int | None = None
 
 
+INITIATIVE = "initiative"
+"""Key in the metadata of a response that the agent began itself; `greeting_...` and the like is its value."""
 MAX_TOOLS = 512
 """Maximum number of tools per call. A model chooses badly among more, and each one costs time wherever it passes."""
 
