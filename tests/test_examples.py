@@ -390,7 +390,7 @@ class TestRoom:
         """See `tests.conftest.no_leaks`."""
 
     async def test_in_a_room_whoever_is_named_answers(self, capsys: pytest.CaptureFixture[str]) -> None:
-        pytest.importorskip("hibari", reason="the speech models are not installed: pip install '.[local]'")
+        pytest.importorskip("hibari", reason="the speech models are not installed: pip install -e '.[local]'")
         said = await load("room").main()
         assert [line.partition(":")[0] for line in said] == ["Emma", "Tom"]
         assert "I'm Emma." in said[0]
@@ -400,7 +400,7 @@ class TestRoom:
     async def test_a_thinking_agent_listens_and_answers_when_it_is_called(
         self, capsys: pytest.CaptureFixture[str]
     ) -> None:
-        pytest.importorskip("hibari", reason="the speech models are not installed: pip install '.[local]'")
+        pytest.importorskip("hibari", reason="the speech models are not installed: pip install -e '.[local]'")
         await load("room_with_thinking_agent").main()
         emma, friday = capsys.readouterr().out.splitlines()
         assert emma == "Emma: I'm Emma."
@@ -408,7 +408,7 @@ class TestRoom:
         assert friday == f"Friday: {heard}"
 
     async def test_an_mcp_server_is_asked_aloud(self, capsys: pytest.CaptureFixture[str]) -> None:
-        pytest.importorskip("hibari", reason="the speech models are not installed: pip install '.[local]'")
+        pytest.importorskip("hibari", reason="the speech models are not installed: pip install -e '.[local]'")
         answer = await load("mcp_by_voice").main()
         assert answer == "On Friday the shop is open from ten to six."
         expected = ["user: What are the opening hours on Friday?", f"tool: {answer}", f"Robin: {answer}"]
