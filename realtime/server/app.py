@@ -199,7 +199,7 @@ def create_app(
 
 
 def inline_scripts(page: Path | None) -> str:
-    """Return the part of a policy that allows the scripts within the page, and no other ones."""
+    """Return the part of a policy that allows a page's own scripts."""
     text = page.read_text(encoding="utf-8") if page is not None else ""
     digests = [hashlib.sha256(one.encode()).digest() for one in re.findall(r"<script>(.*?)</script>", text, re.DOTALL)]
     hashes = [f"'sha256-{base64.b64encode(one).decode()}'" for one in digests]
