@@ -44,6 +44,10 @@ PartEvent = (
 )
 
 
+def nothing_told(result: ToolResultBlock) -> None:
+    """Leave a late result to the conversation."""
+
+
 class Responses:
     """Follows the model's responses."""
 
@@ -60,7 +64,7 @@ class Responses:
         self._open: dict[str, OpenResponse] = {}
         self._cut: OpenCut | None = None
         self.claims: Withholding | None = None
-        self.on_late_result: Callable[[ToolResultBlock], None] = lambda result: None
+        self.on_late_result: Callable[[ToolResultBlock], None] = nothing_told
         """Gets the result of a tool whose response another turn has replaced: nothing would tell the user."""
         self.tool_calls = ToolCalls(context, tools, ledger)
 
