@@ -26,7 +26,7 @@ from realtime.message import ToolResultBlock, ToolResultState
 from realtime.model import base
 from realtime.state.latency import RESUMES
 from realtime.turn.machine import Signal
-from realtime.turn.responses import After, Ledger, Response
+from realtime.turn.responses import After, Ledger, Response, initiative_of
 
 RESPONSE_REFUSED = frozenset({"conversation_already_has_active_response", "bad_response_create"})
 """Errors that say: the requested response will not come."""
@@ -95,7 +95,8 @@ class Responses:
         Yields what happens to the turn meanwhile. The response's metadata name the item that it continues. Unless it
         `is_whole`, the model is asked for what it had not generated.
         """
-        response = self._ledger.resume(self._runtime.new_id("response"), {RESUMES: parts[0].item_id})
+        own = initiative_of(overrides.metadata if overrides is not None else None) or {}
+        response = self._ledger.resume(self._runtime.new_id("response"), {RESUMES: parts[0].item_id} | own)
         opened = self._open[response.id] = OpenResponse(response)
         self._context.forward(m.ModelResponseCreatedEvent(response_id=response.id, metadata=response.metadata))
         yield Signal.RESPONSE_CREATED

@@ -41,6 +41,10 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True):
     input_modalities: frozenset[Modality] = frozenset({"text", "audio"})
     output_modalities: frozenset[Modality] = frozenset({"text", "audio"})
     supports_tools: bool = True
+    hosted_tools: frozenset[str] = frozenset()
+    """Tools that run at the provider: kinds of `HostedTool`."""
+    searches_without_tools: bool = False
+    """Its hosted tools exclude all others."""
     emits_speech_events: bool = True
     """It has its own detector, which reports when speech starts and stops."""
     supports_manual_turns: bool = True
@@ -87,6 +91,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     instructions: str = ""
     voice: str | None = None
     tools: tuple[ToolDeclaration, ...] = ()
+    hosted_tools: frozenset[str] = frozenset()
     output_modalities: tuple[Modality, ...] = ("audio",)
     turn_detection: TurnDetection | str | None = None
     input_audio_transcription: bool = True

@@ -120,7 +120,10 @@ def respond_to(prompt: Prompt, product: Product | None = None) -> list[Reply]:
 
 
 def _behind(replies: Sequence[Reply], heard: str) -> Iterator[Reply]:
-    """Yield what is left of an answer of which the beginning was heard; another answer is given whole."""
+    """Yield an answer without its heard beginning.
+
+    Another answer is given whole.
+    """
     said = " ".join(reply.text for reply in replies if isinstance(reply, ReplyText))
     if not said.startswith(heard):
         yield from replies
