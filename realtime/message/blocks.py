@@ -251,7 +251,7 @@ _RESULT = "Its result:\n"
 
 
 def result_reminder(told: str, result: str) -> str:
-    """Wrap a sentence about a tool, and its result, in a system reminder."""
+    """Wrap a sentence about a tool, and its result, in a reminder."""
     return system_reminder(f"{told} {_RESULT}{result}")
 
 
