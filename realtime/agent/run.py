@@ -16,6 +16,7 @@ from realtime.agent.asked_user import consents_of
 from realtime.agent.background import ToldOfBackground
 from realtime.agent.checking import begin_checking, check_of, end_checking
 from realtime.agent.claims import CallDeeds
+from realtime.agent.client_servers import ServerConnections
 from realtime.agent.consent import Consents
 from realtime.agent.context import AgentContext
 from realtime.agent.controller import Controller
@@ -43,6 +44,7 @@ from realtime.message import ConfirmResult, HintBlock, Msg
 from realtime.model.base import Connection
 from realtime.tool.background import BackgroundTasks
 from realtime.tool.context import ToolScope
+from realtime.tool.mcp.of_client import ClientServers
 from realtime.turn.machine import State
 
 logger = logging.getLogger(__name__)
@@ -90,6 +92,8 @@ class AgentRun:
         self._hasty_turns = 0
         self._early: list[m.ModelEvent] | None = []
         """What the model reports before the controller exists."""
+        self.client_servers: ClientServers | None = None
+        """The MCP servers that the client names; set before `join`."""
         self.asked = SessionConfig()
         """What the client has set."""
         self.chain = Chain()
@@ -110,6 +114,7 @@ class AgentRun:
         if host.own is not None and self._transfers is None:
             self._transfers = Transfers(self, host)
         self._settings.take_on(config, had_audio=False)
+        self._settings.client_servers = self.client_servers
         self._joined, self.asked = True, config
         self.agent_id = self.agent_id or host.runtime.new_id("agent")
         if config.agent_name:
@@ -194,6 +199,7 @@ class AgentRun:
     async def _live(self, host: Host, started: asyncio.Future[None]) -> None:
         """Run the agent's whole life: one task group around the model's connection."""
         settings, background, deeds = self._settings, BackgroundTasks(), CallDeeds()
+        servers: ServerConnections | None = None
         self.spec.toolkit.background = background
         scope = ToolScope(
             host.call_id,
@@ -258,6 +264,15 @@ class AgentRun:
                     told_of_settings = self._told_of_settings = ToldOfSettings(
                         settings, self.name, controller, connection, first, self._tell_error
                     )
+                    if self.client_servers is not None:
+                        told_of_settings.servers = servers = ServerConnections(
+                            self.client_servers,
+                            self.spec.toolkit,
+                            group,
+                            taken=lambda: self.client_tools,
+                            emit=host.emit,
+                            tell_left_out=told_of_settings.tell_left_out,
+                        )
                     consents = self.consents = consents_of(self.spec, settings, host, context, controller, tools)
                     begin_checking(context, controller, connection, settings, host)
                     self._announcer = announcer = Announcer(group, context, controller)
@@ -295,6 +310,8 @@ class AgentRun:
                     forget = self.spec.toolkit.on_change(
                         partial(loop.call_soon_threadsafe, self._tool_events.tools_changed)
                     )
+                    if servers is not None:
+                        servers.follow(settings.config.hosted_tools or ())
                     try:
                         await self._stopping.wait()
                     finally:
@@ -306,6 +323,8 @@ class AgentRun:
                         self._initiative.close(handed_over=self._leave_reason == TRANSFERRED)
                     self._close_questions()
                     tools.cancel_tools()
+                    if servers is not None:
+                        servers.close()
                     if self._background is not None:
                         self._background.close()
                     await background.close()

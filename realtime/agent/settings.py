@@ -28,6 +28,7 @@ from realtime.model.local.engine import SpeechEngine
 from realtime.model.voices import is_voice_of_a_service, voice_here
 from realtime.module import StateModule
 from realtime.tool import DEFAULT_TIMEOUT_S, Toolkit
+from realtime.tool.mcp.of_client import ClientServers
 from realtime.turn.consent import CONSENT_SILENCE_S
 
 CLIENT_TIMEOUT_S = 60.0
@@ -237,17 +238,21 @@ def _read_detection(saved: Any) -> TurnDetection | None:
         raise UsageError(f"this is no saved turn detection: {error}", code="bad_state") from error
 
 
-def _why_without(tool: HostedTool, profile: Profile) -> str:
+def _why_without(tool: HostedTool, profile: Profile, why: str = "") -> str:
+    """Return the sentence about a tool that is left out; `why` is known of an MCP server that the client names."""
     name = (tool.name or tool.kind)[:64]
     if tool.kind in profile.hosted_tools:
         return (
             f"The tool {name!r} is left out, all else holds: {profile.model} has it only without other tools, and this "
             "agent or its client has some."
         )
+    if tool.kind == REMOTE_MCP and why:
+        return f"The MCP server {name!r} is left out, all else holds: {why}."
     if tool.kind == REMOTE_MCP:
         return (
             f"The MCP server {name!r} is left out, all else holds: this server connects to no MCP servers that its "
-            "clients name. Declare functions that run in the client, or have its owner add the server (--mcp)."
+            "clients name. Declare functions that run in the client, or have its owner add the server (--mcp) or allow "
+            "its host (--allow-client-mcp)."
         )
     return (
         f"The tool {name!r} is left out, all else holds: {profile.model} does not have it, and this server does not "
@@ -261,6 +266,8 @@ class RunSettings:
     def __init__(self, spec: AgentSpec) -> None:
         self._spec = spec
         self.config = SessionConfig(turn_detection=spec.turn_detection, voice=spec.voice)
+        self.client_servers: ClientServers | None = None
+        """The MCP servers that the client has named, where its protocol can."""
         self.no_detector: str | None = None
         """Why this server has no detector; None while that is not known or there is one."""
 
@@ -347,10 +354,17 @@ class RunSettings:
 
     def without(self, tools: Iterable[HostedTool]) -> Iterator[ClientError]:
         """Yield what the agent goes on without of these tools."""
-        had, profile = self.hosted_tools, self._spec.model.profile
+        had, servers = self.hosted_tools, self.client_servers
         for tool in tools:
-            if tool.kind not in had:
-                yield ClientError(_why_without(tool, profile), code="unsupported_tool")
+            if tool.kind == REMOTE_MCP and servers is not None:
+                if servers.find(tool.name) is None:
+                    yield self.left_out_error(tool, servers.why_not(tool.name))
+            elif tool.kind not in had:
+                yield self.left_out_error(tool)
+
+    def left_out_error(self, tool: HostedTool, why: str = "") -> ClientError:
+        """Return the error about a tool that is left out."""
+        return ClientError(_why_without(tool, self._spec.model.profile, why), code="unsupported_tool")
 
     def left_out(self) -> Iterator[RealtimeError]:
         """Yield what the agent goes on without: tools, or turns found in speech."""

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
+from realtime.agent.client_servers import ServerConnections
 from realtime.agent.controller import Controller
 from realtime.agent.detector import silence_ms_of
 from realtime.agent.settings import RunSettings
@@ -37,6 +38,8 @@ class ToldOfSettings:
         self._left_out: set[str] = set()
         """What the client knows to be left out: the next settings often name the same tools."""
         self._tell_error = tell_error
+        self.servers: ServerConnections | None = None
+        """Its connections to MCP servers of the client, if any."""
 
     def changed(self, change: SessionConfig, before: SessionConfig, authority: TurnAuthority) -> None:
         """The settings have taken on a change; `before` it, these were in force, and `authority` found the turns.
@@ -58,6 +61,8 @@ class ToldOfSettings:
         controller.configure(settings.config, settings.authority, settings.interruption)
         if change != SessionConfig(audio=change.audio):  # the microphone is no matter of the model
             self._update_model(settings.for_model(self._name))
+        if change.hosted_tools is not None and self.servers is not None:
+            self.servers.follow(change.hosted_tools)
         if change.tools or change.hosted_tools:
             self.tell_what_is_left_out()
 
@@ -74,6 +79,10 @@ class ToldOfSettings:
     def tell_without(self, tools: Iterable[HostedTool]) -> None:
         """Report which of these tools a response goes without."""
         self._tell(self._settings.without(tools))
+
+    def tell_left_out(self, tool: HostedTool, why: str) -> None:
+        """Report that the agent goes on without this tool."""
+        self._tell([self._settings.left_out_error(tool, why)])
 
     def _tell(self, errors: Iterable[RealtimeError]) -> None:
         for error in errors:

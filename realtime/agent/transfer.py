@@ -29,6 +29,7 @@ from realtime.model.base import Profile
 from realtime.state.restore import AGENT_CHANGED
 from realtime.tool import ToolResponse
 from realtime.tool.context import current_scope
+from realtime.tool.mcp.of_client import ClientServers
 from realtime.tool.output import failed
 
 logger = logging.getLogger(__name__)
@@ -118,6 +119,8 @@ class Run(Participant, Protocol):
     chain: Chain
     takeover: Takeover | None
     """What it takes over, until it has begun."""
+    client_servers: ClientServers | None
+    """The MCP servers that the client names."""
 
     @property
     def controller(self) -> Controller:
@@ -262,7 +265,7 @@ class Transfers:
             self.holds = True
             try:
                 successor: Run = target.run()
-                successor.chain = run.chain
+                successor.chain, successor.client_servers = run.chain, run.client_servers
                 successor.agent_id = successor.agent_id or run.chain.agent_ids.get(target.origin)
                 successor.spec.spent = run.chain.spent.get(target.origin, successor.spec.spent)
                 successor.takeover = Takeover(self, run.name, greets, responds or self._is_unanswered())

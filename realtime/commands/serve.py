@@ -76,6 +76,14 @@ def serve(
             "quoted as in a shell. Repeatable.",
         ),
     ] = None,
+    allow_client_mcp: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="HOST[:PORT]",
+            help="Let OpenAI clients name MCP servers at this host in their tools; https, except on loopback. Private "
+            "addresses count only where they are named. Repeatable.",
+        ),
+    ] = None,
     room: Annotated[
         str | None,
         typer.Option(metavar="demo | app.py:office", help="Open a room for several people and agents."),
@@ -177,6 +185,7 @@ def serve(
         allowed_origins=origins_of(allow_origin or [], "--allow-origin"),
         embed_origins=embedders_of(allow_embed or []),
         brand=str(brand.resolve()) if brand is not None else None,
+        client_mcp_hosts=tuple(allow_client_mcp or ()),
         connect_origins=origins_of(connect_origin or [], "--connect-origin"),
         max_busy=max_busy,
         hosts=LOOPBACK_HOSTS if is_loopback(host) else None,

@@ -17,6 +17,8 @@ from realtime.server.client_secrets import ClientSecrets
 from realtime.server.gate import KEY_SUBPROTOCOL, Gate
 from realtime.server.settings import LONGEST_MESSAGE_BYTES
 from realtime.server.socket_endpoint import SocketEndpoint, turned_away
+from realtime.tool.mcp.hosts import AllowedHosts
+from realtime.tool.mcp.of_client import ClientServers
 
 logger = logging.getLogger(__name__)
 
@@ -39,6 +41,7 @@ def openai_endpoint(endpoint: SocketEndpoint) -> APIRouter:
     """
     calls, gate, settings = endpoint.calls, endpoint.gate, endpoint.settings
     secrets = ClientSecrets()
+    allowed = AllowedHosts(settings.client_mcp_hosts)
     body_bytes = settings.max_text_chars
     settings = dataclasses.replace(settings, max_text_chars=max(body_bytes, MAX_TEXT_CHARS))
     endpoint = dataclasses.replace(endpoint, settings=settings)
@@ -82,6 +85,7 @@ def openai_endpoint(endpoint: SocketEndpoint) -> APIRouter:
             subprotocol=subprotocol,
             session_s=settings.limits.call_s,
             preset=secret.session if secret is not None else None,
+            servers=ClientServers(allowed),
         )
         await websocket.accept(dialect.subprotocol)
         # A server's own token may begin like a secret; where no token is needed, a secret still has to be valid.

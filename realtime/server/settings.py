@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 
 from realtime.call.limits import Limits
 from realtime.server.admission import DEFAULT_MAX_BUSY, DEFAULT_MAX_LAG_MS
+from realtime.tool.mcp.hosts import place_of
 
 LONGEST_MESSAGE_BYTES = 4_194_304
 """The longest message that any endpoint takes. Mapping the memory of a longer one alone would delay all calls."""
@@ -52,6 +53,9 @@ class ServerSettings:
     """Origins whose pages may use this server as their own: frame its page, open calls, read `/client/` and `/api`."""
     brand: str | None = None
     """A stylesheet for the pages: it sets their colours and fonts (docs/page.md). None: they are as they came."""
+    client_mcp_hosts: tuple[str, ...] = ()
+    """Hosts (`HOST[:PORT]`) of the MCP servers that OpenAI clients may name in their tools (docs/mcp.md). A private
+    address counts only where it is named itself."""
     connect_origins: tuple[str, ...] = ()
     """Other servers for the page's `connect-src` (content security policy)."""
     hosts: tuple[str, ...] | None = None
@@ -99,6 +103,8 @@ class ServerSettings:
             raise ValueError("the token is empty: leave it out, or give one")
         if self.token is not None and not (self.token.isascii() and self.token.isprintable()):
             raise ValueError("a token has ASCII letters, digits and signs only: headers and cookies carry no others")
+        for host in self.client_mcp_hosts:
+            place_of(host)
         if any(set(one) & set(" ;,'") for one in self.connect_origins):
             raise ValueError("connect_origins are origins, such as wss://voice.example.org, one each")
         if any("*" in one or set(one) & set(" ;,'") for one in self.embed_origins):

@@ -8,6 +8,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 
 from realtime.agent import RealtimeAgent
+from realtime.agent.run import AgentRun
 from realtime.agent.transfer import config_for, reachable
 from realtime.call.listener import Listener
 from realtime.call.participant import Participant
@@ -16,6 +17,7 @@ from realtime.call.session import Session
 from realtime.dialects import ClientDialect
 from realtime.dialects.agentscope1 import AgentScope1Dialect
 from realtime.dialects.native import NativeDialect
+from realtime.dialects.openai_family.openai import OpenAIDialect
 from realtime.errors import ClientError, RealtimeError, StoreError, public_error
 from realtime.event import client as c
 from realtime.event import server as s
@@ -213,7 +215,10 @@ class SocketCalls:
         pair = self.dialect.pair if isinstance(self.dialect, AgentScope1Dialect) else None
         try:
             made = await (make(config) if pair is None else pair_of(pair, config, make, self.runtime))
-            return _run_of(made, speaker, config)
+            participant, settled = _run_of(made, speaker, config)
+            if isinstance(participant, AgentRun) and isinstance(self.dialect, OpenAIDialect):
+                participant.client_servers = self.dialect.servers
+            return participant, settled
         except Exception as error:
             slot.leave()
             _note(f"could not make the agent of {call_id}", error)

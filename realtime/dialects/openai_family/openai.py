@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from typing import Any, assert_never
 
+from msgspec import UNSET
+
 from realtime.call.listener import Listener, Sink
 from realtime.dialects.base import Frame, encode_fields
 from realtime.dialects.openai_family import client, g711
@@ -17,6 +19,7 @@ from realtime.dialects.openai_family.client import EventRefusal, Json, bytes_of,
 from realtime.dialects.openai_family.dialect import FamilyDialect
 from realtime.dialects.openai_family.openai_input import PCM_FORMAT, OpenAIInput
 from realtime.dialects.openai_family.openai_listener import FollowingListener
+from realtime.dialects.openai_family.openai_mcp import RemoteCalls
 from realtime.dialects.openai_family.openai_server import OpenAIReplies, told_call_id, wire_item
 from realtime.event import client as c
 from realtime.event import server as s
@@ -24,6 +27,8 @@ from realtime.event.base import Item
 from realtime.event.config import SessionConfig
 from realtime.runtime import Runtime
 from realtime.state.truncation import Truncation
+from realtime.tool.mcp.hosts import AllowedHosts
+from realtime.tool.mcp.of_client import ClientServers
 
 SUBPROTOCOL = "realtime"
 DEFAULT_MODEL = "gpt-realtime"
@@ -35,6 +40,7 @@ class OpenAIDialect(FamilyDialect[w.ClientFrame, OpenAIReplies, FollowingListene
     """One client that speaks the OpenAI protocol. `model` is the name in its URL.
 
     `session_s` is how long a call may last. `preset` are the settings of the client's secret; its model wins.
+    `servers` are the MCP servers that it names; None: it may have none.
     """
 
     _reader = w.READER
@@ -48,8 +54,11 @@ class OpenAIDialect(FamilyDialect[w.ClientFrame, OpenAIReplies, FollowingListene
         subprotocol: str | None = None,
         session_s: float = SESSION_S,
         preset: w.Session | None = None,
+        servers: ClientServers | None = None,
     ) -> None:
         self._subprotocol = subprotocol
+        self.servers = servers or ClientServers(AllowedHosts(()))
+        """The MCP servers that the client names."""
         super().__init__(runtime, settings.default_session(model, int(runtime.wall_now() + session_s)))
         self._runtime = runtime
         self._preset: Json = {}
@@ -57,7 +66,9 @@ class OpenAIDialect(FamilyDialect[w.ClientFrame, OpenAIReplies, FollowingListene
             self._session = settings.merged(self._session, preset)
             self._session["model"] = preset.model or model
             self._preset = settings.config_of(preset, self._session)
+            self._declare_servers(preset)
         self._session_s = session_s
+        self._remote = RemoteCalls(self.servers, self._replies, self._frame, self._new_id)
         self._input = OpenAIInput(self._frame, self._replies)
         self._encoder: tuple[str, g711.Encoder] | None = None
         self._offered: set[str] = set()
@@ -132,8 +143,13 @@ class OpenAIDialect(FamilyDialect[w.ClientFrame, OpenAIReplies, FollowingListene
                 param="session.audio.output.voice",
             )
         config = settings.config_of(change, session)
+        self._declare_servers(change)
         self._pending = (session, config)
         return c.ClientSessionUpdateEvent(config=config, event_id=label)
+
+    def _declare_servers(self, change: w.Session) -> None:
+        if change.tools is not UNSET:
+            self.servers.declare(settings.remote_servers(change.tools or ()))
 
     @property
     def _detects(self) -> bool:
@@ -141,6 +157,8 @@ class OpenAIDialect(FamilyDialect[w.ClientFrame, OpenAIReplies, FollowingListene
 
     def _create_item(self, wire: w.WireItem, previous: str | None, label: str | None) -> c.ClientEvent | s.ServerEvent:
         client.check_id(wire.id)
+        if wire.type == "mcp_approval_response":
+            return self._remote.answered(wire, label)
         call_id = self._call_id(wire.call_id or "")
         if wire.id is not None and wire.id in self._items:
             raise EventRefusal(
@@ -261,6 +279,10 @@ class OpenAIDialect(FamilyDialect[w.ClientFrame, OpenAIReplies, FollowingListene
         if self._encoder is None or self._encoder[0] != event.item_id:
             self._encoder = (event.item_id, g711.Encoder(w.RATE_HZ, law))
         return self._encoder[1].push(event.delta)
+
+    def _told(self, event: s.ServerEvent) -> list[str]:
+        remote = self._remote.told(event)
+        return super()._told(event) if remote is None else remote
 
     def _told_of_input(self, event: s.ServerEvent) -> list[str]:
         """Items, and the user's side of the call. What this protocol has no event for is not sent."""

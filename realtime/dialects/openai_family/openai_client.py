@@ -141,7 +141,9 @@ class Content(msgspec.Struct, frozen=True, kw_only=True):
 class WireItem(msgspec.Struct, frozen=True, kw_only=True):
     """An item as a client writes it."""
 
-    type: Literal["message", "function_call", "function_call_output", "item_reference"] = "message"
+    type: Literal["message", "function_call", "function_call_output", "item_reference", "mcp_approval_response"] = (
+        "message"
+    )
     id: str | None = None
     role: Literal["user", "assistant", "system"] | None = None
     content: list[Content] | None = None
@@ -149,6 +151,9 @@ class WireItem(msgspec.Struct, frozen=True, kw_only=True):
     name: str | None = None
     arguments: str | None = None
     output: str | None = None
+    approval_request_id: str | None = None
+    approve: bool | None = None
+    reason: str | None = None
 
 
 class ResponseAudio(msgspec.Struct, frozen=True, kw_only=True):
@@ -289,6 +294,8 @@ def item_of(
                 raise _missing(f"{param}.call_id")
             result = ToolResultBlock(id=wire.call_id, name=tool_name, output=wire.output or "")
             return Item(id=item_id, type="tool_result", tool_result=result)
+        case "mcp_approval_response":
+            raise invalid("An answer to a request for approval is an item of the conversation.", f"{param}.type")
         case _:
             raise invalid("An item reference belongs into the input of a response.", f"{param}.type")
 

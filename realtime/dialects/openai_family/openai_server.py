@@ -106,6 +106,28 @@ class OpenAIReplies(Replies):
         """The item before the one that was announced."""
         return self._before.pop(item_id, None)
 
+    # -- items that only this flavour has ---------------------------------------------------------------------------
+
+    def running(self, response_id: str) -> Reply | None:
+        """Return the response that runs, as the client sees it."""
+        return self._replies.get(response_id)
+
+    def added(self, reply: Reply, wire: Json, frames: list[str]) -> Output:
+        """Add an item to a response; `frames` tell of it."""
+        return self._add(reply, wire["id"], wire, frames)
+
+    def closed(self, reply: Reply, output: Output) -> list[str]:
+        """The item will not change any more."""
+        return self._close(reply, output)
+
+    def shown(self, reply: Reply, wire: Json) -> list[str]:
+        """Add an item that is complete."""
+        frames: list[str] = []
+        output = self.added(reply, wire, frames)
+        return [*frames, *self.closed(reply, output)]
+
+    # -- inside ----------------------------------------------------------------------------------------------------
+
     def _new_reply(self, event: s.AgentResponseCreatedEvent, session: Json) -> Reply:
         modalities = event.output_modalities or session["output_modalities"]
         # Where a model says both, the words are those of the voice.

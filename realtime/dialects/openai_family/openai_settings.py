@@ -4,7 +4,8 @@ Passed to the model behind: instructions, modalities, tools, `tool_choice` (with
 `max_output_tokens`, voice, detection of turns, whether the user is transcribed. Shown to the client, but without
 effect, since other models do not know them: `speed`, `noise_reduction`, `idle_timeout_ms`, the model and the hints
 of the transcription, `truncation`, `tracing`, `prompt`, `reasoning`, `parallel_tool_calls`, `include`. Not shown: tools
-that are no functions, which the model behind has or the call names as left out. Refused: transcription sessions.
+that are no functions: the model behind has them, the call runs them (`realtime.tool.mcp.of_client`), or names them as
+left out. Refused: transcription sessions.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from msgspec import UNSET, UnsetType
 from realtime.dialects.openai_family import g711
 from realtime.dialects.openai_family import openai_client as w
 from realtime.dialects.openai_family.client import Json, invalid, tools_of
-from realtime.event.base import HostedTool, Item, Modality, ResponseOverrides
+from realtime.event.base import REMOTE_MCP, HostedTool, Item, Modality, ResponseOverrides
 
 DEFAULT_VOICE = "marin"
 PCM: Json = {"type": "audio/pcm", "rate": w.RATE_HZ}
@@ -98,6 +99,13 @@ def merged(session: Json, change: w.Session) -> Json:
 def read_tools(tools: Sequence[Json], param: str) -> tuple[list[w.FunctionTool], list[Json]]:
     """Return the functions, and the others as hosted tools of the call. Raises EventRefusal."""
     return tools_of(tools, param, w.FunctionTool, w.wrong_value)
+
+
+def remote_servers(tools: Sequence[Json]) -> list[tuple[str, Json]]:
+    """Return what the client says of its MCP servers, by the names of their hosted tools."""
+    hosted = [tool for tool in tools if tool.get("type") != "function"]
+    named = zip(read_tools(hosted, "session.tools")[1], hosted, strict=True)
+    return [(tool["name"], given) for tool, given in named if tool["kind"] == REMOTE_MCP]
 
 
 def _tool(tool: w.FunctionTool) -> Json:

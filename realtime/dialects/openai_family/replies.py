@@ -74,6 +74,7 @@ class Reply:
     outputs: dict[str, Output] = field(default_factory=dict)
     calls_client: bool = False
     calls_server: bool = False
+    is_over: bool = False
     input_tokens: int = 0
     output_tokens: int = 0
     details: list[UsageDetail] = field(default_factory=list)
@@ -341,10 +342,12 @@ class Replies(ABC):
     def _end(self, reply: Reply, status: ResponseStatus, details: Json | None) -> list[str]:
         frames: list[str] = []
         self._heads = None
+        reply.is_over = True
         for output in reply.outputs.values():
             if not output.done:
                 frames += self._close_parts(reply, output)
-                output.wire["status"] = "completed" if status == "completed" else "incomplete"
+                if "status" in output.wire:
+                    output.wire["status"] = "completed" if status == "completed" else "incomplete"
                 frames += self._close(reply, output)
         told = self._response(reply, status, self._details(status, details or {}))
         return [*frames, self._frame("response.done", response=told)]

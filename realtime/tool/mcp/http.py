@@ -63,7 +63,7 @@ async def http_streams(
     def new_client(
         headers: dict[str, str] | None = None, timeout: httpx2.Timeout | None = None, auth: httpx2.Auth | None = None
     ) -> httpx2.AsyncClient:
-        make = options.get("httpx_client_factory") or partial(httpx2.AsyncClient, verify=_certificates())
+        make = options.get("httpx_client_factory") or partial(httpx2.AsyncClient, verify=trusted_certificates())
         client: httpx2.AsyncClient = make(headers=headers, timeout=timeout, auth=auth)
         # A small answer that unpacks to a large one would pass the limit.
         client.headers["accept-encoding"] = "identity"
@@ -95,7 +95,7 @@ async def http_streams(
 
 
 @lru_cache(maxsize=1)
-def _certificates() -> ssl.SSLContext:
+def trusted_certificates() -> ssl.SSLContext:
     """Return whom this process trusts; to read that takes 20 ms of every call otherwise."""
     import httpx2
 

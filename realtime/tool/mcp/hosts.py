@@ -1,0 +1,127 @@
+"""Hosts that a client of a call may have this server connect to: named by the server's owner, checked at each request.
+
+A client of a public server is a stranger: what it names could lead into the owner's network.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import ipaddress
+import re
+import socket
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+
+from realtime.errors import ToolError, UsageError
+from realtime.tool.mcp.http import trusted_certificates
+
+if TYPE_CHECKING:
+    import httpx2
+
+_HOST = re.compile(r"(?P<host>\[[0-9a-fA-F:.]+\]|[^\s/\\@:*?#\[\],]+)(:(?P<port>\d{1,5}))?")
+_LOOPBACK_NAME = "localhost"
+Place = tuple[str, int | None]
+
+
+def place_of(named: str) -> Place:
+    """Return the host and the port, if any, of `HOST[:PORT]`. Raises UsageError for what is none, such as a URL."""
+    found = _HOST.fullmatch(named.strip())
+    port = int(found["port"]) if found is not None and found["port"] else None
+    if found is None or port == 0 or (port or 0) > 65_535:
+        raise UsageError(
+            f"{named[:80]!r} is no host: give its name or address, with a port if only that is meant, such as "
+            "mcp.example.org or 127.0.0.1:8000",
+            code="mcp_host",
+        )
+    return _plain(found["host"]), port
+
+
+class AllowedHosts:
+    """The hosts that the owner has named, each as `HOST[:PORT]`; without a port, all of its ports.
+
+    An address that is not public counts only where it is named itself, also if a named host leads to it;
+    `localhost` names the loopback addresses.
+    """
+
+    def __init__(self, named: Iterable[str]) -> None:
+        self._places = {place_of(one) for one in named}
+
+    def __bool__(self) -> bool:
+        return bool(self._places)
+
+    def why_not(self, url: str) -> str:
+        """Return why no one may connect there, without the address, which may hold a key; "" if it is allowed."""
+        try:
+            parts = urlsplit(url)
+            host, port = _plain(parts.hostname or ""), parts.port
+        except ValueError:
+            host, port = "", None
+        if not host or parts.scheme.lower() not in ("https", "http") or re.search(r"[\s\\]", url):
+            return "its server_url is no https address"
+        return self._why_not(parts.scheme.lower(), host, port)
+
+    def _why_not(self, scheme: str, host: str, port: int | None) -> str:
+        port = port or (443 if scheme == "https" else 80)
+        if not {(host, None), (host, port)} & self._places:
+            return f"the owner of this server does not allow the host {host[:100]!r} (--allow-client-mcp)"
+        if scheme != "https" and not _is_loopback(host):
+            return "it is to be reached by https"
+        return ""
+
+    async def addresses(self, url: httpx2.URL) -> list[str]:
+        """Return the addresses to connect to. Raises ToolError where the URL, or what its host leads to, is refused."""
+        if why := self._why_not(url.scheme, host := _plain(url.host), url.port):
+            raise ToolError(why, code="mcp_host")
+        port = url.port or (443 if url.scheme == "https" else 80)
+        found = await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
+        addresses = list(dict.fromkeys(str(one[4][0]) for one in found))
+        if not all(self._may_be_dialled(host, address, port) for address in addresses):
+            raise ToolError("its host leads to a private address, which the owner has not allowed", code="mcp_host")
+        return addresses
+
+    def _may_be_dialled(self, host: str, address: str, port: int) -> bool:
+        ip = ipaddress.ip_address(address.partition("%")[0])
+        ip = getattr(ip, "ipv4_mapped", None) or ip
+        if ip.is_global and not ip.is_multicast:
+            return True
+        return bool({(str(ip), None), (str(ip), port)} & self._places) or (host == _LOOPBACK_NAME and ip.is_loopback)
+
+    def client_factory(self) -> Callable[..., httpx2.AsyncClient]:
+        """Return what makes HTTP clients that reach these hosts only: they follow no redirect and use no proxy."""
+        import httpx2
+
+        allowed = self
+
+        class Guarded(httpx2.AsyncHTTPTransport):
+            async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
+                url = request.url
+                *others, last = await allowed.addresses(url)
+                request.headers.setdefault("host", url.netloc.decode("ascii"))
+                # Dialled by the address that was checked: a second look at the name could give another.
+                request.extensions = {**request.extensions, "sni_hostname": url.raw_host.decode("ascii")}
+                for address in others:
+                    request.url = url.copy_with(host=address)
+                    try:
+                        return await super().handle_async_request(request)
+                    except httpx2.ConnectError:
+                        continue
+                request.url = url.copy_with(host=last)
+                return await super().handle_async_request(request)
+
+        def make(**options: Any) -> httpx2.AsyncClient:
+            return httpx2.AsyncClient(transport=Guarded(verify=trusted_certificates()), **options)
+
+        return make
+
+
+def _plain(host: str) -> str:
+    """Return a host as it is compared."""
+    return host.strip("[]").rstrip(".").lower()
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        return host == _LOOPBACK_NAME or ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
