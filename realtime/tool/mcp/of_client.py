@@ -49,7 +49,7 @@ class _Declared(msgspec.Struct, frozen=True):
     headers: dict[str, str] | None = None
     authorization: str | None = None
     allowed_tools: list[str] | _Filter | None = None
-    require_approval: Literal["always", "never"] | _Approval | None = None
+    require_approval: str | _Approval | None = None
 
     __repr__ = object.__repr__
 
@@ -83,9 +83,10 @@ class ClientServer:
             headers["Authorization"] = token if " " in token else f"Bearer {token}"
         is_sse = url.partition("?")[0].rstrip("/").endswith("/sse")
         transport: Literal["sse", "streamable_http"] = "sse" if is_sse else "streamable_http"
-        name = f"{self.label[:_MAX_LABEL_CHARS]} (of the client)"
         factory = self._hosts.client_factory()
-        return HttpStatefulClient(name, transport, url, headers, DIAL_S, httpx_client_factory=factory)
+        return HttpStatefulClient(
+            self.label[:_MAX_LABEL_CHARS], transport, url, headers, DIAL_S, httpx_client_factory=factory
+        )
 
     def allowed(self, tools: Iterable[Tool]) -> list[Tool]:
         """Return the tools that its client wants of these."""
@@ -128,6 +129,8 @@ class ClientServers:
             declared = msgspec.convert(given, _Declared)
         except msgspec.ValidationError as error:
             return f"its settings cannot be read: {error}"  # which quotes no value
+        if isinstance(declared.require_approval, str) and declared.require_approval not in ("always", "never"):
+            return "its require_approval is neither 'always' nor 'never' nor a filter"
         if declared.server_url is None:
             return "it has no server_url, and connectors and tunnels are OpenAI's"
         sent = {**(declared.headers or {}), "Authorization": declared.authorization or "-"}
