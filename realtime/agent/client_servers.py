@@ -13,7 +13,7 @@ from realtime.event.base import REMOTE_MCP, HostedTool
 from realtime.event.server import ServerCustomEvent
 from realtime.tool import Toolkit
 from realtime.tool.mcp import HttpStatefulClient
-from realtime.tool.mcp.of_client import LISTED, ClientServer, ClientServers
+from realtime.tool.mcp.of_client import LISTED, ClientServer, ClientServers, RemoteTool
 
 logger = logging.getLogger(__name__)
 
@@ -65,10 +65,11 @@ class ServerConnections:
         Once connected, the client itself dials a server that is lost.
         """
         client: HttpStatefulClient | None = None
+        tools: dict[str, RemoteTool] = {}
         try:
             client = server.client()
             await client.connect()
-            await self._register(server, client)
+            tools = await self._register(server, client)
             self._tell(server, "completed")
             await asyncio.Event().wait()
         except RealtimeError as error:
@@ -77,11 +78,12 @@ class ServerConnections:
             self._tell_left_out(HostedTool(kind=REMOTE_MCP, name=server.label), error.message)
         finally:
             if client is not None:
+                self._known.disconnected(tools)
                 await self._toolkit.remove_mcp_clients([client.name])
                 if client.is_connected:
                     await client.close()
 
-    async def _register(self, server: ClientServer, client: HttpStatefulClient) -> None:
+    async def _register(self, server: ClientServer, client: HttpStatefulClient) -> dict[str, RemoteTool]:
         """Take the tools that the client wants; where a name is taken, the label of their server stands before it.
 
         Only those: one that the server adds later would not have passed by the client's choice.
@@ -101,7 +103,7 @@ class ServerConnections:
             prefix=prefix,
         )
         added = [one for name, one in self._toolkit.tools.items() if name not in before]
-        self._known.connected(server, tools, added)
+        return self._known.connected(server, tools, added)
 
     def _tell(self, server: ClientServer, state: str) -> None:
         self._emit(ServerCustomEvent(name=LISTED, value={"server_label": server.label, "state": state}))

@@ -54,8 +54,10 @@ class ServerSettings:
     brand: str | None = None
     """A stylesheet for the pages: it sets their colours and fonts (docs/page.md). None: they are as they came."""
     client_mcp_hosts: tuple[str, ...] = ()
-    """Hosts (`HOST[:PORT]`) of the MCP servers that OpenAI clients may name in their tools (docs/mcp.md). A private
-    address counts only where it is named itself."""
+    """Hosts of the MCP servers that OpenAI clients may name (docs/mcp.md).
+
+    Each is `HOST[:PORT]`. A private address counts only where it is named itself.
+    """
     connect_origins: tuple[str, ...] = ()
     """Other servers for the page's `connect-src` (content security policy)."""
     hosts: tuple[str, ...] | None = None

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import dataclasses
 import json
 import logging
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -24,7 +26,7 @@ from realtime.tool.mcp.hosts import AllowedHosts
 from realtime.tool.mcp.of_client import ClientServer, ClientServers
 from tests.real_loop import settled
 from tests.server.ears import asked, received
-from tests.server.harness import Json, serving
+from tests.server.harness import Json, create, serving
 from tests.server.openai_sdk import TOOL, Ear, sdk
 from tests.tool.mcp.test_real_servers import serving as shop_server
 from tests.volumes import HANG_S
@@ -147,7 +149,7 @@ async def test_a_call_that_is_refused_does_not_run(port: int) -> None:
         done = (await ear.until("response.done"))["response"]
         assert [item["type"] for item in done["output"]] == ["mcp_approval_request", "message"]
         (result,) = received(model, base.ToolResult)
-        assert "I need it" in str(result.output)
+        assert "I need it" in str(result.result.output)
 
 
 ALWAYS: Json = {"always": {"tool_names": ["add"]}}
@@ -238,6 +240,80 @@ async def test_a_secret_may_name_the_server(port: int) -> None:
             await ear.until("mcp_list_tools.completed")
             assert (await ear.answered())["output"][0]["type"] == "mcp_call"
             assert "hush" not in json.dumps(ear.frames)
+
+
+def mcp_tasks() -> list[str]:
+    return [task.get_name() for task in asyncio.all_tasks() if "MCP" in task.get_name()]
+
+
+async def test_the_connection_ends_with_the_call(port: int) -> None:
+    async with serving(lambda: RealtimeAgent("Friday", "", ScriptedModel([], strict=False)), ALLOWED) as place:
+        async with sdk(place) as ear:
+            await ear.do("update", tools=[shop(port)])
+            await ear.until("mcp_list_tools.completed")
+            assert mcp_tasks()
+        await settled(lambda: not mcp_tasks())
+
+
+async def test_a_call_that_is_cancelled_ends_as_it_stands(port: int) -> None:
+    script = (asked(), called("wait"), asked(), Speak("Never mind.", 0.4))
+    async with talking(*script) as (ear, _):
+        await ear.do("update", tools=[shop(port)])
+        await ear.until("mcp_list_tools.completed")
+        await ear.do("respond")
+        await ear.until("response.mcp_call.in_progress")
+        await ear.do("cancel")
+        done = (await ear.until("response.done"))["response"]
+        assert (done["status"], [item["type"] for item in done["output"]]) == ("cancelled", ["mcp_call"])
+        assert done["output"][0]["output"] is None
+
+
+async def test_the_next_agent_of_a_call_has_the_servers_too(port: int) -> None:
+    answers = (Speak("Hello.", 0.4), asked(), called("add", a=2, b=3), asked(), Speak("Five.", 0.4))
+    ben = RealtimeAgent("Ben", "You are Ben.", ScriptedModel((asked(), *answers), strict=False))
+    first = ScriptedModel((asked(), called("transfer_to_ben"), asked(), Speak("Ben comes.", 0.4)), strict=False)
+    ann = RealtimeAgent("Ann", "", first, transfers=[ben])
+    async with serving(lambda: ann, ALLOWED) as place, sdk(place) as ear:
+        await ear.do("update", tools=[shop(port, allowed_tools=["add"])])
+        await ear.until("mcp_list_tools.completed")
+        await ear.say("Ben, please.")
+        await ear.do("respond")
+        while len(ear.only("mcp_list_tools.completed")) < 2 or len(ear.only("response.done")) < 2:
+            await ear.next()
+        call = (await ear.answered())["output"][0]
+        assert (call["type"], json.loads(call["output"])) == ("mcp_call", 5)
+
+
+async def test_the_name_of_a_server_that_is_gone_is_free_for_a_function(port: int) -> None:
+    mine = {"type": "function", "name": "add", "parameters": {"type": "object", "properties": {}}}
+    async with talking(asked(), called("add")) as (ear, model):
+        await ear.do("update", tools=[shop(port, allowed_tools=["add"])])
+        await ear.until("mcp_list_tools.completed")
+        await ear.do("update", tools=[])
+        await settled(lambda: not declared(model))
+        await ear.do("update", tools=[mine])
+        assert [item["type"] for item in (await ear.answered())["output"]] == ["function_call"]
+
+
+async def test_the_store_has_no_keys(port: int, tmp_path: Path) -> None:
+    settings = dataclasses.replace(ALLOWED, store=f"sqlite:{tmp_path / 'calls.db'}")
+    async with talking(asked(), called("add", a=2, b=3), asked(), Speak("Five.", 0.4), settings=settings) as (ear, _):
+        await ear.do("update", tools=[shop(port, authorization="hush", headers={"X-Key": "hush"})])
+        await ear.until("mcp_list_tools.completed")
+        assert (await ear.answered())["status"] == "completed"
+    kept = await asyncio.to_thread(lambda: b"".join(file.read_bytes() for file in tmp_path.iterdir()))
+    assert b"mcp_list_tools" in kept
+    assert b"hush" not in kept
+
+
+async def test_who_names_a_server_without_its_address_gets_none(port: int) -> None:
+    """A client of another protocol, by the label that another client has given."""
+    agent = RealtimeAgent("Friday", "", ScriptedModel([], strict=False))
+    async with serving(lambda: agent, ALLOWED) as place, sdk(place) as ear, place.client() as client:
+        await ear.do("update", tools=[shop(port)])
+        await ear.until("mcp_list_tools.completed")
+        await client.send(create(hosted_tools=[{"kind": "mcp", "name": "shop"}]))
+        assert (await client.until("agent_error"))["code"] == "unsupported_tool"
 
 
 # -- what is not reached -----------------------------------------------------------------------------------------------

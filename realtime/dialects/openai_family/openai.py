@@ -281,7 +281,8 @@ class OpenAIDialect(FamilyDialect[w.ClientFrame, OpenAIReplies, FollowingListene
         return self._encoder[1].push(event.delta)
 
     def _told(self, event: s.ServerEvent) -> list[str]:
-        remote = self._remote.told(event)
+        is_use = isinstance(event, s.AgentResponseToolUseDeltaEvent | s.AgentResponseToolUseDoneEvent)
+        remote = None if is_use and self._is_client_tool(event.tool_use.name) else self._remote.told(event)
         return super()._told(event) if remote is None else remote
 
     def _told_of_input(self, event: s.ServerEvent) -> list[str]:

@@ -84,7 +84,7 @@ class RemoteCalls:
         """Return the frames that say the event; None where it is about something else."""
         match event:
             case s.AgentResponseToolUseDeltaEvent() if self._servers.tool(event.tool_use.name) is not None:
-                return []  # its arguments are told at once
+                return []  # all of its arguments come at once, later
             case s.AgentResponseToolUseDoneEvent() if (tool := self._servers.tool(event.tool_use.name)) is not None:
                 return self._called(event, tool)
             case s.AgentItemDoneEvent() if event.item.tool_call is not None:

@@ -102,7 +102,7 @@ def read_tools(tools: Sequence[Json], param: str) -> tuple[list[w.FunctionTool],
 
 
 def remote_servers(tools: Sequence[Json]) -> list[tuple[str, Json]]:
-    """Return what the client says of its MCP servers, by the names of their hosted tools."""
+    """Return what the client says of its MCP servers, by name."""
     hosted = [tool for tool in tools if tool.get("type") != "function"]
     named = zip(read_tools(hosted, "session.tools")[1], hosted, strict=True)
     return [(tool["name"], given) for tool, given in named if tool["kind"] == REMOTE_MCP]

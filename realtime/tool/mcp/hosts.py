@@ -1,4 +1,6 @@
-"""Hosts that a client of a call may have this server connect to: named by the server's owner, checked at each request.
+"""Hosts to which clients may have this server connect.
+
+The server's owner names them, and each request is checked.
 
 A client of a public server is a stranger: what it names could lead into the owner's network.
 """
@@ -51,7 +53,10 @@ class AllowedHosts:
         return bool(self._places)
 
     def why_not(self, url: str) -> str:
-        """Return why no one may connect there, without the address, which may hold a key; "" if it is allowed."""
+        """Return why no one may connect there; "" if it is allowed.
+
+        The address is not repeated: it may hold a key.
+        """
         try:
             parts = urlsplit(url)
             host, port = _plain(parts.hostname or ""), parts.port

@@ -1,4 +1,6 @@
-"""MCP servers that the client of a call names, with its own keys, which neither events nor logs have.
+"""MCP servers that the client of a call names.
+
+Their addresses and keys are in no event and no log.
 
 The dialect declares them, the call's agent connects to them, and the dialect tells their calls from others.
 """
@@ -116,7 +118,7 @@ class ClientServers:
         self._listed: dict[str, list[dict[str, Any]]] = {}
 
     def declare(self, tools: Iterable[tuple[str, Mapping[str, Any]]]) -> None:
-        """Keep what the client says of its servers, by label, in place of what it said before."""
+        """Keep what the client says of its servers now, by label."""
         self._known = {}
         for label, given in tools:
             is_one_more = len(self._known) >= MAX_SERVERS and label not in self._known
@@ -146,7 +148,7 @@ class ClientServers:
         return None if isinstance(known, str) else known
 
     def why_not(self, label: str) -> str:
-        """Return why there is no such server, where it is the client's to know; else ""."""
+        """Return why there is no server of this label; "" if unknown."""
         known = self._known.get(label, "")
         return known if isinstance(known, str) else ""
 
@@ -154,15 +156,18 @@ class ClientServers:
 
     def connected(
         self, server: ClientServer, tools: Sequence[Tool], registered: Iterable[RegisteredToolFunction]
-    ) -> None:
-        """Note the tools that an agent has of a server."""
-        self._listed[server.label] = [
-            tool.model_dump(mode="json", by_alias=False, include={"name", "description", "input_schema", "annotations"})
-            for tool in tools
-        ]
-        for one in registered:
-            if isinstance(one.original_func, MCPToolFunction):
-                self._tools[one.name] = RemoteTool(server.label, one.original_func.name)
+    ) -> dict[str, RemoteTool]:
+        """Note the tools that an agent has of a server; return them by the names that the model knows."""
+        fields = {"name", "description", "input_schema", "annotations"}
+        self._listed[server.label] = [tool.model_dump(mode="json", by_alias=False, include=fields) for tool in tools]
+        functions = ((one.name, one.original_func) for one in registered)
+        made = {name: RemoteTool(server.label, of.name) for name, of in functions if isinstance(of, MCPToolFunction)}
+        self._tools |= made
+        return made
+
+    def disconnected(self, tools: Mapping[str, RemoteTool]) -> None:
+        """Note that an agent has these no more: others may have their names."""
+        self._tools = {name: tool for name, tool in self._tools.items() if tools.get(name) is not tool}
 
     def listed(self, label: str) -> list[dict[str, Any]]:
         """Return the tools of a server that were found last."""
