@@ -281,8 +281,11 @@ class OpenAIDialect(FamilyDialect[w.ClientFrame, OpenAIReplies, FollowingListene
         return self._encoder[1].push(event.delta)
 
     def _told(self, event: s.ServerEvent) -> list[str]:
-        is_use = isinstance(event, s.AgentResponseToolUseDeltaEvent | s.AgentResponseToolUseDoneEvent)
-        remote = None if is_use and self._is_client_tool(event.tool_use.name) else self._remote.told(event)
+        match event:
+            case s.AgentResponseToolUseDeltaEvent(tool_use=call) | s.AgentResponseToolUseDoneEvent(tool_use=call):
+                remote = None if self._is_client_tool(call.name) else self._remote.told(event)
+            case _:
+                remote = self._remote.told(event)
         return super()._told(event) if remote is None else remote
 
     def _told_of_input(self, event: s.ServerEvent) -> list[str]:

@@ -1,4 +1,4 @@
-"""Calls of the MCP servers that an OpenAI client names, as items of that protocol.
+"""Calls of the MCP servers that an OpenAI client names.
 
 A call is an `mcp_call` of the response that made it. One that waits for approval is an `mcp_approval_request` first,
 which the client answers by an item.
