@@ -17,7 +17,7 @@ from realtime.call.session import Session
 from realtime.errors import ClientError, RealtimeError, StoreError
 from realtime.event import server as s
 from realtime.event.base import DEFAULT_INPUT_RATE_HZ, AudioFormat
-from realtime.event.config import SessionConfig
+from realtime.event.config import PermissionSettings, SessionConfig
 from realtime.permission.accepted import AcceptedRules
 from realtime.runtime import Runtime, iso
 from realtime.server.kept_rules import KeptRules
@@ -118,8 +118,7 @@ class Archive:
             on_recovered=self._recovered,
             quota=quota,
         )
-        self.kept_rules = KeptRules(store, self._executor)
-        """The permission rules that users have accepted for later calls."""
+        self._kept_rules = KeptRules(store, self._executor)
         self._live: dict[str, Session] = {}
         self._is_known_slow = False
         self._is_logged = False
@@ -187,6 +186,15 @@ class Archive:
             note_token(session.resume_token.kept)
         session.intake.on_taken = note_taken
         session.on_ended.append(note_end)
+
+    async def bring_rules(
+        self, session: Session, asked: PermissionSettings, *, user_is_known: bool, note: str | None
+    ) -> ClientError | None:
+        """Let a call begin with the kept rules: see `KeptRules.begin`. Raises StoreError."""
+        fault = await self._kept_rules.begin(session, asked, user_is_known=user_is_known, note=note)
+        if session.rules_note is not None:
+            self._spill.update(session.call_id, rules_note=session.rules_note)
+        return fault
 
     async def find(self, token: str, call_id: str, *, user: str, session_id: str, wall_now: float) -> CallInfo:
         """Return the ended call that the token opens.

@@ -7,6 +7,8 @@ import logging
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 
+import msgspec
+
 from realtime.agent import RealtimeAgent
 from realtime.agent.transfer import config_for, reachable
 from realtime.call.listener import Listener
@@ -19,7 +21,7 @@ from realtime.dialects.native import NativeDialect
 from realtime.errors import ClientError, RealtimeError, StoreError, public_error
 from realtime.event import client as c
 from realtime.event import server as s
-from realtime.event.config import SessionConfig
+from realtime.event.config import PermissionSettings, SessionConfig
 from realtime.event.server import error_event
 from realtime.room.human_participant import HumanParticipant
 from realtime.runtime import Runtime
@@ -92,6 +94,9 @@ class SocketCalls:
             config = SessionConfig.from_dict(event.config)
         except ValueError as error:
             raise ClientError(str(error), code="invalid_config") from error
+        asked = config.permissions or PermissionSettings()
+        if asked.key is not None:  # a secret: nothing that shows settings has it
+            config = msgspec.structs.replace(config, permissions=PermissionSettings(keep=asked.keep))
         listener = self.dialect.listener(self.sink, self.runtime, config)
         call_id = self.runtime.new_id("call")
 
@@ -106,7 +111,7 @@ class SocketCalls:
                 record=self.client.calls.record,
             )
 
-        await self._make_call(call_id, config, listener, make)
+        await self._make_call(call_id, config, listener, make, asked)
 
     async def _make_call(
         self,
@@ -114,14 +119,15 @@ class SocketCalls:
         config: SessionConfig,
         listener: Listener,
         make: Callable[[Participant], Session],
+        asked: PermissionSettings,
         resume: Callable[[Session], None] | None = None,
         info: CallInfo | None = None,
         speaker: str | None = None,
     ) -> None:
         """Open the call that `make` makes, reading on meanwhile.
 
-        `resume` brings the listener in; else it is attached. `speaker` names the agent that had the call last. Returns
-        when the call is made, has failed, or the client is gone.
+        `asked` says what becomes of accepted rules. `resume` brings the listener in; else it is attached. `speaker`
+        names the agent that had the call last. Returns when the call is made, has failed, or the client is gone.
         """
         self.detach()
         slot = self.client.calls.take_slot(self.client.address)
@@ -143,7 +149,7 @@ class SocketCalls:
                 session.attach(listener)
             else:
                 resume(session)
-            fault = await _bring_kept_rules(session, self.client)
+            fault = await _bring_kept_rules(session, self.client, asked, None if info is None else info.rules_note)
             try:
                 await session.start(settings)
                 if fault is not None:
@@ -290,7 +296,8 @@ class SocketCalls:
                     received_samples=received_samples,
                 )
 
-            await self._make_call(call_id, config, listener, make, resume, info, found.restored.agent_name)
+            asked = config.permissions or PermissionSettings()
+            await self._make_call(call_id, config, listener, make, asked, resume, info, found.restored.agent_name)
 
     def _check_right(self, session: Session, token: str) -> None:
         """Raise ClientError where it is not this client's call. A token of another path counts as a wrong one."""
@@ -340,17 +347,18 @@ def _run_of(
     return last.run(), config_for(config, made.model.profile, last.model.profile)
 
 
-async def _bring_kept_rules(session: Session, client: SocketClient) -> RealtimeError | None:
+async def _bring_kept_rules(
+    session: Session, client: SocketClient, asked: PermissionSettings, note: str | None
+) -> RealtimeError | None:
     """Let a call begin with the kept rules, if its client asks.
 
-    Returns why it cannot.
+    `note` is where a resumed call keeps them. Returns why it cannot.
     """
-    keeps = None if session.config.permissions is None else session.config.permissions.keep
     if client.calls.archive is None:
         without = StoreError("this server keeps no calls, nor rules: they hold for this call", code="rules_not_kept")
-        return without if keeps else None
+        return without if asked.keep else None
     try:
-        return await client.calls.archive.kept_rules.begin(session, keeps=keeps, user_is_known=client.user_is_known)
+        return await client.calls.archive.bring_rules(session, asked, user_is_known=client.user_is_known, note=note)
     except StoreError as error:
         logger.error("kept rules could not be read: %s", error)
         return StoreError("accepted rules are out of reach at the moment: you may be asked again", code=error.code)

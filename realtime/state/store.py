@@ -62,6 +62,8 @@ class CallInfo(msgspec.Struct, frozen=True, kw_only=True):
     """The first words of its user; None where they were not noted. So are `turns` and `errors` (`state/gist.py`)."""
     turns: int | None = None
     errors: int | None = None
+    rules_note: str | None = None
+    """The note that keeps what its user accepts for later calls (`realtime.server.kept_rules`)."""
     unreadable: bool = False
     """Whether the rest of this description, or the log, is unreadable. The store sets it, like `last_seq`."""
 

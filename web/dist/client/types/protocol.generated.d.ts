@@ -181,12 +181,14 @@ export interface AudioSettings {
 /**
  * What becomes of the permission rules that the user accepts.
  *
- * They hold for the call; with `keep` also in later calls of the same user and session id, until a call is made with
- * `keep=false`. A client that knows
- * that id then has the rules: choose one that cannot be guessed.
+ * They hold for the call; with `keep` also in later calls, until one is made with `keep=false`: in those of the user
+ * and session id, where the client's token names the user, else in those with the same `key`. The server issues it
+ * (`server_custom` `permissions_key`) to a call that sends an empty one, or one that is no longer valid. Names are no
+ * key: without it or a token, rules end with the call. It is a secret, and counts only when a call is made.
  */
 export interface PermissionSettings {
     keep?: boolean | null;
+    key?: string | null;
 }
 /**
  * Settings of a call. For a missing one the agent's own value holds.
@@ -196,6 +198,7 @@ export interface PermissionSettings {
  * requests it (`client_response_create`). `model_provider` and `model` choose the model, where the server offers a
  * choice. `audio_frames="binary"` (subprotocol `realtime.v1` only) sends speech as binary frames. The two formats give
  * the rate of the client's binary audio (default 16000 Hz) and of the speech it wants (default 24000 Hz).
+ * `names` are names that may be said, a hint to the recogniser of the embedded model; in a room the agents'.
  * `recording=true` is the speakers' consent to keep the sound of the call, where the server keeps any; it is given at
  * the beginning and cannot be added later. `temperature`, `max_output_tokens` (`inf` lifts an earlier limit) and
  * `extra` go to the provider unchanged. Unknown keys are ignored.
@@ -204,6 +207,7 @@ export interface SessionConfig {
     instructions?: string | null;
     user_name?: string | null;
     agent_name?: string | null;
+    names?: string[] | null;
     model_provider?: string | null;
     model?: string | null;
     voice?: string | null;
