@@ -102,9 +102,9 @@ _Conversion = tuple[Callable[[Any], Any] | None, Callable[[Any], Any] | None]
 
 
 def check_json(value: Any, what: str, *, converted: bool = False) -> None:
-    """Raise TypeError, which says where in it, for a value (`what`) without a JSON form.
+    """Raise TypeError for a value (`what`) without a JSON form.
 
-    So has a key that is no text: it would come back as one.
+    It says where in the value. A key that is no text has none either: it would come back as one.
     """
     try:
         fault = _fault(value, "")

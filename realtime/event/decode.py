@@ -46,7 +46,9 @@ def read_event(frame: Any, classes: dict[str, type[Any]]) -> Any:
 
 
 def check_fields(event: Any) -> None:
-    """Read the fields of an event that a program has made as if they were JSON, such as a dict for an object.
+    """Read the fields of an event that a program makes like JSON.
+
+    A dict is taken for an object.
 
     Raises TypeError, which names the class and the field, for what is neither.
     """
@@ -65,7 +67,7 @@ def check_fields(event: Any) -> None:
 
 @cache
 def _fields_of(event: type[Any]) -> tuple[tuple[str, Any, frozenset[type]], ...]:
-    """Return each field with its type and the classes of values that are right as they are."""
+    """Return each field: name, type, classes of values that are right."""
     hints = get_type_hints(event, include_extras=True)
     return tuple((name, hints[name], frozenset(_classes_of(hints[name]))) for name in event.__struct_fields__)
 
@@ -97,7 +99,7 @@ def _schema_of(kind: Any) -> Mapping[str, Any]:
 
 
 def explained(text: str, schema: Callable[[], Mapping[str, Any]]) -> str:
-    """Return the sentence of msgspec about a value of a schema, with the valid ones where it is an invalid one."""
+    """Return msgspec's sentence about a value; it lists the valid ones."""
     _, found, place = text.partition(" - at `$")
     valid: dict[Any, None] = {}
     if found or text.startswith("Invalid enum value"):

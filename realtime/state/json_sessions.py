@@ -128,7 +128,7 @@ class JSONSession(SessionBase):
 
 
 def _check_modules(modules: Mapping[str, Any], method: str) -> None:
-    """Raise UsageError where nothing, or something without a state, would be saved or restored."""
+    """Raise UsageError without modules, or for one without a state."""
     if not modules:
         raise UsageError(f"{method} got no modules: name each by a keyword, such as agent=agent", code="no_modules")
     for name, module in modules.items():
