@@ -46,8 +46,10 @@ class KeptRules:
         Returns what to tell the client where it asks in vain.
         """
         loop = asyncio.get_running_loop()
-        if note is None:
-            note = await loop.run_in_executor(self._executor, self._note_for, session, asked, user_is_known)
+        if user_is_known:
+            note = _hashed("user", session.owner, session.session_id)
+        elif note is None and asked.key is not None:
+            note = await loop.run_in_executor(self._executor, self._note_for, session, asked, asked.key)
         if note is None:
             return self._keep_none(session, keeps=asked.keep)
         session.rules_note, runtime = note, session.runtime
@@ -65,15 +67,15 @@ class KeptRules:
             await loop.run_in_executor(self._executor, partial(self._store.put_note, note, "", None))
         return None
 
-    def _note_for(self, session: Session, asked: PermissionSettings, user_is_known: bool) -> str | None:
-        """Return where the rules of a new call are kept; None for nowhere. Issues the key that its client asks for."""
-        if user_is_known:
-            return _hashed("user", session.owner, session.session_id)
-        if asked.key:
-            note = _hashed("key", session.owner, asked.key)
-            if self._store.note(note) is not None:
-                return note
-        if asked.key is None or not asked.keep:
+    def _note_for(self, session: Session, asked: PermissionSettings, shown: str) -> str | None:
+        """Return where the rules of a new call are kept; None for nowhere.
+
+        Issues the key that its client asks for.
+        """
+        note = _hashed("key", session.owner, shown)
+        if shown and self._store.note(note) is not None:
+            return note
+        if not asked.keep:
             return None
         # One that is unknown, or was forgotten, is never taken over: its client may have made it up.
         key = session.permissions_key = session.runtime.new_id("permissions")

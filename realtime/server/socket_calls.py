@@ -26,7 +26,7 @@ from realtime.event.server import error_event
 from realtime.room.human_participant import HumanParticipant
 from realtime.runtime import Runtime
 from realtime.server.agentscope_compat import pair_of
-from realtime.server.archive import events_after, no_such_token
+from realtime.server.archive import Archive, events_after, no_such_token
 from realtime.server.calls import Calls, CallSlot
 from realtime.server.make_agent import MakeAgent, make_agent_of
 from realtime.server.read_ahead import ReadAhead
@@ -82,6 +82,9 @@ class SocketCalls:
     """Whether the client closed the socket itself, that is, was done."""
     resumed: bool = field(default=False, init=False)
     """Whether the client has come back and sent nothing yet: its first event proves that it got its token."""
+
+    _is_restored: bool = field(default=False, init=False)
+    """Whether the stored call goes on here that its client came back to."""
 
     async def create(self, event: c.ClientSessionCreateEvent) -> None:
         """Make a call, reading on meanwhile. Returns when it is made, has failed, or the client is gone."""
@@ -271,33 +274,45 @@ class SocketCalls:
                 session_id=self.client.session_id,
                 wall_now=self.runtime.wall_now(),
             )
-            found = await archive.read_back(info, played)
-            known_seq = min(event.last_seq, found.restored.last_seq)
-            config = found.config
-            listener = self._returning_listener(config)
-            received_samples = found.received_samples(config)
+            try:
+                await self._go_on(info, archive, event, played)
+            finally:
+                if not self._is_restored:
+                    await archive.release(call_id)
 
-            def make(participant: Participant) -> Session:
-                return found.session(
-                    participant=participant,
-                    runtime=self.runtime,
-                    limits=self.client.settings.limits,
-                    record=self.client.calls.record,
-                )
+    async def _go_on(
+        self, info: CallInfo, archive: Archive, event: c.ClientSessionResumeEvent, played: LastPlayed | None
+    ) -> None:
+        """Go on with a stored call that is this process's."""
+        self._is_restored = False
+        found = await archive.read_back(info, played)
+        known_seq = min(event.last_seq, found.restored.last_seq)
+        config = found.config
+        listener = self._returning_listener(config)
+        received_samples = found.received_samples(config)
 
-            def resume(session: Session) -> None:
-                self.resumed = True
-                session.resume(
-                    listener,
-                    event.token,
-                    event.last_seq,
-                    earlier=events_after(found.entries, known_seq),
-                    gap=info.has_gap_after(known_seq),
-                    received_samples=received_samples,
-                )
+        def make(participant: Participant) -> Session:
+            self._is_restored = True
+            return found.session(
+                participant=participant,
+                runtime=self.runtime,
+                limits=self.client.settings.limits,
+                record=self.client.calls.record,
+            )
 
-            asked = config.permissions or PermissionSettings()
-            await self._make_call(call_id, config, listener, make, asked, resume, info, found.restored.agent_name)
+        def resume(session: Session) -> None:
+            self.resumed = True
+            session.resume(
+                listener,
+                event.token,
+                event.last_seq,
+                earlier=events_after(found.entries, known_seq),
+                gap=info.has_gap_after(known_seq),
+                received_samples=received_samples,
+            )
+
+        asked = config.permissions or PermissionSettings()
+        await self._make_call(info.call_id, config, listener, make, asked, resume, info, found.restored.agent_name)
 
     def _check_right(self, session: Session, token: str) -> None:
         """Raise ClientError where it is not this client's call. A token of another path counts as a wrong one."""

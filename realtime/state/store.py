@@ -149,6 +149,18 @@ class Store(Protocol):
         """Return the description of a call; None for an unknown call."""
         ...
 
+    def claim(self, call_id: str) -> bool:
+        """Take an ended or lost call, to write it from now on; returns False while another process has it.
+
+        A call that is written without an end is that of the process that writes it, until its end is written, the
+        process has closed the store or is dead, or `release`.
+        """
+        ...
+
+    def release(self, call_id: str) -> None:
+        """Give a call free that was claimed and did not go on."""
+        ...
+
     def read(self, call_id: str, after_seq: int = 0, limit: int | None = None) -> list[Entry]:
         """Read the entries that end later than `after_seq`, in order; none for an unknown call.
 
