@@ -29,7 +29,9 @@ def calls(
     from rich.markup import escape
     from rich.table import Table
 
-    table = Table("call", "owner", "began (UTC)", "took", "turns", "first words", show_edge=False)
+    table = Table(show_edge=False)
+    for name in ("call", "owner", "began (UTC)", "took", "turns", "first words"):
+        table.add_column(name, no_wrap=True)
     with kit_errors(), calls_of(store) as kept:
         try:
             rows = [_row(kept, info) for info in kept.calls(owner, limit=limit)]
@@ -40,8 +42,10 @@ def calls(
         return
     for row in rows:
         table.add_row(*map(escape, row))
-    # One line per call even without a terminal: a table for programs is not cut.
-    Console(highlight=False, soft_wrap=True).print(table)
+    # One line per call at any width: a cut id could not be used, and a table for programs is not cut.
+    console = Console(highlight=False, soft_wrap=True)
+    console.width = max(console.width, console.measure(table).maximum)
+    console.print(table)
 
 
 def _row(store: Store, info: CallInfo) -> tuple[str, ...]:

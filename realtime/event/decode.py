@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from functools import cache, partial
 from types import UnionType
-from typing import Annotated, Any, Union, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, Union, cast, get_args, get_origin, get_type_hints
 
 import msgspec
 
@@ -52,7 +52,7 @@ def check_fields(event: Any) -> None:
 
     Raises TypeError, which names the class and the field, for what is neither.
     """
-    for name, kind, classes in _fields_of(type(event)):
+    for name, kind, classes in _fields_of(cast(Hashable, type(event))):
         value = getattr(event, name)
         if type(value) in classes:
             continue
@@ -66,7 +66,7 @@ def check_fields(event: Any) -> None:
 
 
 @cache
-def _fields_of(event: type[Any]) -> tuple[tuple[str, Any, frozenset[type]], ...]:
+def _fields_of(event: Any) -> tuple[tuple[str, Any, frozenset[type]], ...]:
     """Return each field: name, type, classes of values that are right."""
     hints = get_type_hints(event, include_extras=True)
     return tuple((name, hints[name], frozenset(_classes_of(hints[name]))) for name in event.__struct_fields__)

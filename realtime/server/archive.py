@@ -211,7 +211,7 @@ class Archive:
                 retryable=True,
             )
         try:
-            # Once more: until it was claimed, another process may have gone on with it.
+            # Once more: until it was claimed, another process may have continued it.
             return await self._checked(token, call_id, user=user, session_id=session_id, wall_now=wall_now)
         except BaseException:
             await self.release(call_id)

@@ -84,7 +84,7 @@ class SocketCalls:
     """Whether the client has come back and sent nothing yet: its first event proves that it got its token."""
 
     _is_restored: bool = field(default=False, init=False)
-    """Whether the stored call goes on here that its client came back to."""
+    """Whether the stored call of the client goes on here."""
 
     async def create(self, event: c.ClientSessionCreateEvent) -> None:
         """Make a call, reading on meanwhile. Returns when it is made, has failed, or the client is gone."""

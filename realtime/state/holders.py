@@ -1,4 +1,6 @@
-"""Which process has a call of a shared SQLite file, so that two never continue the same one.
+"""Which process has a call of a shared SQLite file.
+
+So no two continue the same one.
 
 A process that lives has a locked file beside the database; the system unlocks it however the process ends.
 """
