@@ -15,6 +15,8 @@ from realtime.state.restore import restore
 from realtime.state.store import CallInfo, Store
 
 WORDS_CHARS = 40
+WIDEST = 1_000
+"""Characters of a line: no column is ever made narrower."""
 _PAGE = 5_000
 """Entries per read, so that a server can write meanwhile."""
 
@@ -43,9 +45,7 @@ def calls(
     for row in rows:
         table.add_row(*map(escape, row))
     # One line per call at any width: a cut id could not be used, and a table for programs is not cut.
-    console = Console(highlight=False, soft_wrap=True)
-    console.width = max(console.width, console.measure(table).maximum)
-    console.print(table)
+    Console(highlight=False, soft_wrap=True, width=WIDEST).print(table)
 
 
 def _row(store: Store, info: CallInfo) -> tuple[str, ...]:

@@ -61,7 +61,9 @@ def calls_of(url: str | None) -> Iterator[Store]:
 
 
 def whole_id(store: Store, text: str) -> str:
-    """Return the id of the only call that begins so, with or without `call_`; the text where there is none.
+    """Return the id of the only call that begins so.
+
+    `call_` may be left out. Returns the text where there is none.
 
     Raises UsageError where several do.
     """
