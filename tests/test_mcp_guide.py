@@ -4,14 +4,17 @@ import re
 
 import pytest
 
-from realtime.tool.mcp import function, gate, remote_call, schema
+from realtime.tool.mcp import StdIOStatefulClient, function, gate, remote_call, schema
 from tests.guides import ROOT, blocks, page, run
+from tests.volumes import HANG_S
 
 GUIDE = page("mcp.md")
 
 
 async def test_every_block_of_the_guide_runs(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(ROOT)
+    # How soon a process starts is up to the machine.
+    monkeypatch.setitem(StdIOStatefulClient.__init__.__kwdefaults__, "timeout", HANG_S)
     assert len(blocks(GUIDE)) == 5
     names = await run(blocks(GUIDE))
     assert not names["shop"].is_connected

@@ -28,6 +28,8 @@ from realtime.event.config import InterruptionMode, SessionConfig, TurnAuthority
 from realtime.message import PermissionRule, ToolCallBlock, ToolResultBlock
 from realtime.model import base
 from realtime.model.voices import voice_here
+from realtime.state.latency import RESUMES
+from realtime.state.restore import Owed
 from realtime.turn.machine import Signal, State
 
 logger = logging.getLogger(__name__)
@@ -199,6 +201,17 @@ class Controller:
         self.ledger.renounce_unanswered(self._runtime.now())
         self.turns.signal(Signal.REQUEST, overrides=overrides, say=say)
 
+    def go_on(self, owed: Owed) -> None:
+        """Go on with a broken-off answer, from the last heard word."""
+        overrides = None
+        if owed.item_id is None and not self._text_auto_response:
+            return  # its client says when the agent answers
+        if owed.item_id is not None:
+            self.responses.say_go_on()
+            if self._profile.supports_response_overrides:
+                overrides = ResponseOverrides(metadata={RESUMES: owed.item_id})
+        self.speak(overrides)
+
     def _cancel(self, response_id: str | None) -> None:
         if response_id is None or self.ledger.is_current(response_id, self._ears.unplayed_ms()):
             self._tools.cancel_tools()
@@ -294,8 +307,10 @@ class Controller:
                 self._context.forward(event)
                 if self.ledger.refuse(self._runtime.now(), named=event.code in RESPONSE_REFUSED):
                     self.turns.signal(Signal.RESPONSE_DONE)
-            case m.ModelSessionUpdatedEvent() | m.ModelInputClearedEvent():
+            case m.ModelSessionUpdatedEvent():
                 self._context.forward(event)
+            case m.ModelInputClearedEvent():
+                self.turns.cleared(event)
             case m.ModelItemDoneEvent(item=Item(tool_result=ToolResultBlock() as result)):
                 # Of a tool that the model runs itself; nothing waits for what it repeats of others.
                 self._tools.answer_tool(result)

@@ -25,6 +25,8 @@ class Part:
     audio_open: bool = False
     transcript_open: bool = False
     text_open: bool = False
+    words: str = ""
+    """What the deltas said."""
     beside_ms: float = 0.0
     """How much was spoken of it, if it is outside the conversation."""
 

@@ -35,12 +35,6 @@ LINK_LOST = "link_lost"
 """Why a response failed that was lost with its link (`realtime.model.wire`)."""
 CUT_OFF = "cut_off"
 """Why the rest of a cut reply ends before the reply does: its model was stopped."""
-GO_ON = (
-    "Your last answer was broken off. The user has heard it as far as it stands here. "
-    "Go on exactly where it stops: do not repeat any of it, do not greet, do not mention the interruption."
-)
-"""The system message that precedes a request to continue a broken-off response."""
-
 PartEvent = (
     m.ModelResponseAudioDoneEvent
     | m.ModelResponseAudioTranscriptDeltaEvent
@@ -48,6 +42,10 @@ PartEvent = (
     | m.ModelResponseTextDeltaEvent
     | m.ModelResponseTextDoneEvent
 )
+
+
+def nothing_told(result: ToolResultBlock) -> None:
+    """Leave a late result to the conversation."""
 
 
 class Responses:
@@ -66,7 +64,7 @@ class Responses:
         self._open: dict[str, OpenResponse] = {}
         self._cut: OpenCut | None = None
         self.claims: Withholding | None = None
-        self.on_late_result: Callable[[ToolResultBlock], None] = lambda result: None
+        self.on_late_result: Callable[[ToolResultBlock], None] = nothing_told
         """Gets the result of a tool whose response another turn has replaced: nothing would tell the user."""
         self.tool_calls = ToolCalls(context, tools, ledger)
 
@@ -230,11 +228,12 @@ class Responses:
                 part.transcript_open = True
                 if told:
                     self._items.speak(event.item_id)
-                    self._add_words(event)
+                    self._add_words(part, event)
             case m.ModelResponseTextDeltaEvent():
                 part.text_open = True
                 if told:
                     self._items.write(event.item_id)
+                    part.words += event.delta
                     self._conversation.add_text(event.item_id, event.delta)
             case m.ModelResponseAudioDoneEvent():
                 part.audio_open = False
@@ -243,12 +242,15 @@ class Responses:
             case m.ModelResponseAudioTranscriptDoneEvent():
                 part.transcript_open = False
                 if told:
-                    self._complete_words(event)
+                    self._complete_words(part, event)
                     event = msgspec.structs.replace(event, transcript=self._conversation.spoken_text(event.item_id))
             case m.ModelResponseTextDoneEvent():
                 part.text_open = False
                 if told:
-                    self._conversation.set_text(event.item_id, event.text)
+                    whole = event.text or part.words
+                    self._correct_words(part, whole)
+                    self._conversation.set_text(event.item_id, whole)
+                    event = msgspec.structs.replace(event, text=whole)
             case _:
                 assert_never(event)
         self._context.forward(event, response_id=open_response.response.id, item_id=part.item_id)
@@ -336,12 +338,12 @@ class Responses:
     def lose_link(self, *, owed: bool, n_coming: int) -> None:
         """Note what is owed after a lost link (see `Ledger.lose_link`)."""
         if self._ledger.lose_link(self._runtime.now(), owed=owed, n_coming=n_coming) and n_coming:
-            self._say_go_on()
+            self._go_on_if_known()
 
     def continue_broken_off(self, overrides: ResponseOverrides | None) -> None:
         """Have the model continue a broken-off response, if there is one."""
         if self._ledger.restore_link():
-            self._say_go_on()
+            self._go_on_if_known()
             self.request(overrides)
 
     def turn_repeated(self) -> None:
@@ -349,10 +351,14 @@ class Responses:
         if self._ledger.turn_repeated():
             self.request(self._ledger.overrides)
 
-    def _say_go_on(self) -> None:
+    def say_go_on(self) -> None:
+        """Tell the model that its last answer was broken off."""
+        words = ContentPart(type="text", text=base.CONTINUE_ANSWER)
+        self._send(base.ItemCreate(Item(id=self._runtime.new_id("item"), role="system", content=(words,))))
+
+    def _go_on_if_known(self) -> None:
         if self._items.is_known:
-            words = ContentPart(type="text", text=GO_ON)
-            self._send(base.ItemCreate(Item(id=self._runtime.new_id("item"), role="system", content=(words,))))
+            self.say_go_on()
 
     # -- streams ---------------------------------------------------------------------------------------------------
 
@@ -371,20 +377,31 @@ class Responses:
             )
         return open_response.part(item_id, output_index, content_index)
 
-    def _add_words(self, event: m.ModelResponseAudioTranscriptDeltaEvent) -> None:
+    def _add_words(self, part: Part, event: m.ModelResponseAudioTranscriptDeltaEvent) -> None:
+        part.words += event.delta
         self._conversation.add_text(event.item_id, event.delta)
         if self._items.speech is not None:
             self._items.speech.parts.append(event)
 
-    def _complete_words(self, event: m.ModelResponseAudioTranscriptDoneEvent) -> None:
-        """Add the words that a provider sends only with its done event."""
-        so_far = self._conversation.spoken_text(event.item_id)
-        if event.transcript.startswith(so_far) and len(event.transcript) > len(so_far):
+    def _complete_words(self, part: Part, event: m.ModelResponseAudioTranscriptDoneEvent) -> None:
+        """Take the words that no delta has brought: behind those of the deltas, or in place of them."""
+        so_far = part.words
+        if not event.transcript.startswith(so_far):
+            self._correct_words(part, event.transcript)
+        elif len(event.transcript) > len(so_far):
+            rest = event.transcript[len(so_far) :]
             self._add_words(
+                part,
                 m.ModelResponseAudioTranscriptDeltaEvent(
-                    response_id=event.response_id, item_id=event.item_id, delta=event.transcript[len(so_far) :]
-                )
+                    response_id=event.response_id, item_id=event.item_id, delta=rest
+                ),
             )
+
+    def _correct_words(self, part: Part, whole: str) -> None:
+        """A delta was lost, or half a character in it: the provider's `whole` words of the part are the truth."""
+        if part.words and whole.strip() not in part.words:
+            self._conversation.correct_text(part.item_id, part.words, whole)
+            part.words = whole
 
     def close_streams(self, response: Response | None) -> None:
         """Close every stream that the model left open, with its final words."""

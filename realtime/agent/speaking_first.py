@@ -36,6 +36,8 @@ class SpeakingFirst:
         """Whether no client listens, and the call waits for one."""
         self._spec = spec
         self._own = own
+        self._controller = controller
+        self._may_speak = settings.may_speak_unasked
         self._remembers = len(host.conversation) > 0
         self.saying = Saying(host, own, controller, profile, lambda: settings.for_model(spec.name).instructions)
         self._callbacks = Callbacks(spec, group, tell_error)
@@ -51,13 +53,15 @@ class SpeakingFirst:
             self._fillers = ToolFillers(lines, host, own, controller, connection, self.saying)
 
     def begin(self, takeover: Takeover | None = None) -> None:
-        """The agent is ready: greet, unless the conversation goes on; call the program back; watch the silence."""
+        """The agent is ready: greet, or go on with an owed answer; call the program back; watch the silence."""
         spec, own = self._spec, self._own
         greets = takeover.greets if takeover is not None else own.is_new and not self._remembers
         if spec.greeting and greets and own.takes_unasked:
             self.saying.begin(spec.greeting, "greeting", at_once=takeover is not None)
         elif takeover is not None and takeover.responds:
             self.saying.begin(TAKES_OVER.format(before=takeover.before), "transfer", at_once=True)
+        elif own.owed is not None and takeover is None and self._may_speak:
+            self._controller.go_on(own.owed)
         self._callbacks.begin(own)
         if self._idle is not None:
             self._idle.begin()

@@ -66,6 +66,8 @@ class TurnTaking:
         self._replay = ReplayBuffer(self._profile.input_rate_hz)
         self.link_lost = False
         """The link to the model is lost and not restored."""
+        self._clears = 0
+        """Requests to forget audio that the model has not confirmed."""
         self._deaf_until_ms = 0
         self._speech_start_ms = 0
         self.turn = Turn(authority)
@@ -139,14 +141,30 @@ class TurnTaking:
             self._listen_over_reply()
 
     def clear_audio(self) -> None:
-        """Discard what the user has said in this turn."""
+        """Discard what the user has said in this turn, and report it.
+
+        Raises ClientError, with nothing changed, where the model cannot forget what it has heard.
+        """
+        refusal = base.refusal(self._profile, base.AudioClear())
+        if refusal is not None and self.input.uncommitted_ms:
+            raise refusal
         self._drop_voice("cleared")
         self.input.clear()
         self._replay.clear()
-        self._send(base.AudioClear())
+        if refusal is None:
+            self._send(base.AudioClear())
+            self._clears += 1
+        self._context.forward(m.ModelInputClearedEvent())  # not every model confirms it
         self.signal(Signal.CLEAR)
         # What was requested meanwhile is still answered; otherwise nothing is awaited.
         self.signal(Signal.RESPONSE_DONE)
+
+    def cleared(self, event: m.ModelInputClearedEvent) -> None:
+        """The model has forgotten audio: report that, unless it was asked to."""
+        if self._clears:
+            self._clears -= 1
+        else:
+            self._context.forward(event)
 
     def take_floor(self, reason: str) -> None:
         """Take a voice over the reply for the user's turn, unjudged."""
@@ -476,6 +494,7 @@ class TurnTaking:
         if self.link_lost:
             return
         self.link_lost = True
+        self._clears = 0
         self._drop_voice("link_lost")
         messages = self._replay.replay()
         self.user_turns.commits = self._replay.commits

@@ -129,11 +129,8 @@ class Audience:
         listener.bytes_until_told -= len(event.audio)
         if listener.bytes_until_told > 0:
             return  # Not due: nearly every frame ends here.
-        rate_hz = rate_of(event)
-        if rate_hz is None:
-            return
         received = self._current.participant.received_samples
-        every = RECEIVED_EVERY_MS * rate_hz // 1000
+        every = RECEIVED_EVERY_MS * rate_of(event) // 1000
         if received - listener.told_received >= every:
             listener.told_received = received
             # Sent to this listener alone, so it takes no place of its own in the log.

@@ -1,4 +1,4 @@
-"""What clients may say in a call: an event counts once, and all of them together are bounded."""
+"""What clients may say in a call: an event counts once, all are bounded, audio gets its format here."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import msgspec
 from realtime.errors import ClientError
 from realtime.event import client as c
 from realtime.event import server as s
-from realtime.event.base import DEFAULT_INPUT_RATE_HZ
+from realtime.event.base import DEFAULT_INPUT_RATE_HZ, AudioFormat, Item
 from realtime.state.conversation import Conversation
 
 RECENT_EVENTS = 256
@@ -52,6 +52,14 @@ class Intake:
         self._repeated: set[str] = set()
         self._given_bytes = 0
         self._complaint_bytes = 0
+        self._input_hz = DEFAULT_INPUT_RATE_HZ
+        self._given: AudioFormat | None = None
+        self._format = AudioFormat()
+        """What the latest format of speech, as given, means."""
+
+    def expect_rate(self, input_hz: int) -> None:
+        """Take audio that does not say its own rate for this one."""
+        self._input_hz, self._given = input_hz, None
 
     def expect_repeats(self, *, from_start: bool) -> None:
         """A client has come back and may send its latest events again; `from_start`: it counts its events anew."""
@@ -106,10 +114,33 @@ class Intake:
             return None
         return msgspec.structs.replace(complaint, message=message, client_event_id=event_id)
 
+    def with_format(self, event: c.ClientAudioAppendEvent) -> c.ClientAudioAppendEvent:
+        """The speech with the rate that holds for it: its own, else that of the call's settings.
 
-def rate_of(event: c.ClientAudioAppendEvent) -> int | None:
-    """The rate of its audio in Hz; None for one that is not served, of which the participant has taken nothing."""
-    try:
-        return event.format.rate_hz(DEFAULT_INPUT_RATE_HZ)
-    except ValueError:
-        return None
+        Raises ClientError for a format that is not served.
+        """
+        given = event.format
+        if given is not self._given and given != self._given:
+            self._format, self._given = self._resolved(given), given
+        return event if given == self._format else msgspec.structs.replace(event, format=self._format)
+
+    def with_formats(self, item: Item) -> Item:
+        """The item whose sound has the rate that holds for it. Raises ClientError as `with_format` does."""
+        if not any(part.audio for part in item.content):
+            return item
+        content = tuple(
+            msgspec.structs.replace(part, format=self._resolved(part.format or AudioFormat())) if part.audio else part
+            for part in item.content
+        )
+        return msgspec.structs.replace(item, content=content)
+
+    def _resolved(self, given: AudioFormat) -> AudioFormat:
+        try:
+            return AudioFormat.pcm16(given.rate_hz(self._input_hz))
+        except ValueError as error:
+            raise ClientError(str(error), code="unsupported_audio_format") from error
+
+
+def rate_of(event: c.ClientAudioAppendEvent) -> int:
+    """The rate in Hz of speech `with_format`."""
+    return event.format.rate_hz(DEFAULT_INPUT_RATE_HZ)

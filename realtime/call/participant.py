@@ -18,6 +18,7 @@ from realtime.event.server import ServerEvent
 from realtime.permission.accepted import AcceptedRules
 from realtime.runtime import Runtime
 from realtime.state.conversation import Conversation
+from realtime.state.restore import Owed
 
 Emit = Callable[[ServerEvent], None]
 LetHear = Callable[[Voice], None]
@@ -88,6 +89,8 @@ class OwnCall:
     """Returns the ids of the items that were not played whole."""
     is_new: bool
     """Whether it begins now. Otherwise it goes on after its server was lost, or after its grace time."""
+    owed: Owed | None
+    """The answer that the end of its server broke off."""
     takes_unasked: bool
     """Whether all its clients expect an agent that speaks unasked."""
     replace: Callable[[Participant], None]

@@ -200,12 +200,11 @@ class Played:
         """
         participant = self.current.participant
         samples, ms = participant.received_samples, participant.received_ms
-        rate_hz = None if inside is None else rate_of(inside)
-        if inside is None or rate_hz is None:
+        if inside is None:
             return samples, ms
         begin = samples if inside.offset is None else inside.offset
         coming = max(0, begin + len(inside.audio) // SAMPLE_BYTES - samples)
-        return samples + coming, ms + coming * 1000 // rate_hz
+        return samples + coming, ms + coming * 1000 // rate_of(inside)
 
     def _tell_latency(self, listener: Listener, item_id: str, turn_id: str, since_seq: int) -> None:
         sent_at = listener.clock.sent_at(item_id)

@@ -30,6 +30,7 @@ from realtime.runtime import Runtime, iso
 from realtime.state.conversation import Conversation
 from realtime.state.json_sessions import JSONSession, SessionBase
 from realtime.state.log import AudioRun, Log
+from realtime.state.restore import Owed
 
 if TYPE_CHECKING:
     from realtime.call.recording import Recorder
@@ -55,8 +56,8 @@ class Session:
 
     `owner` is whose call it is (the user id). `record` makes the recorder of a call whose client consents
     (`config.recording`). `accepted` are the permission rules that its users have accepted. `log`, `conversation`,
-    `resume_token` and `recent_ids`, where given, are those of a call that goes on after its process or its grace time
-    (`realtime.state.restore`).
+    `resume_token`, `recent_ids` and `owed`, where given, are those of a call that goes on after its process or its
+    grace time (`realtime.state.restore`).
     """
 
     def __init__(
@@ -75,6 +76,7 @@ class Session:
         resume_token: ResumeToken | None = None,
         recent_ids: Sequence[str] = (),
         accepted: AcceptedRules | None = None,
+        owed: Owed | None = None,
     ) -> None:
         self.participant = participant
         self.runtime = runtime
@@ -87,7 +89,7 @@ class Session:
         self.conversation = conversation or Conversation()
         self.resume_token = resume_token or ResumeToken(self.call_id, runtime.new_id)
         self.config = SessionConfig()
-        """The settings that the call was made with."""
+        """The settings of its beginning; `input_audio_format` follows updates."""
         self.owner = owner
         self.accepted = accepted or AcceptedRules()
         self.permissions_key: str | None = None
@@ -104,6 +106,7 @@ class Session:
         """Called once, when the call is over."""
         self.ended = asyncio.Event()
         self._private = private
+        self._owed = owed
         self._arriving: asyncio.Future[None] | None = asyncio.get_running_loop().create_future()
         self._began_after = self.log.last_seq
         self.intake = Intake(recent_ids)
@@ -121,8 +124,13 @@ class Session:
         self._stop_following = self.log.subscribe(self._follow)
 
     async def start(self, config: SessionConfig) -> None:
-        """Let the participant join. Raises what its `join` raises, after the call has reported it and ended itself."""
+        """Let the participant join. Raises what its `join` raises, after the call has reported it and ended itself.
+
+        Raises ClientError, and nothing has begun, for an audio format that is not served.
+        """
+        input_hz, _ = config.input_rate_hz, config.output_rate_hz
         self.config = config
+        self.intake.expect_rate(input_hz)
         if not self._private and not self.log.last_seq:
             self.log.append(s.ServerSessionCreatedEvent(session_id=self.session_id, call_id=self.call_id))
             self._tell_permissions_key()
@@ -141,6 +149,7 @@ class Session:
                 end=self.end_soon,
                 unplayed_items=self.audience.unplayed_items,
                 is_new=not self._began_after,
+                owed=self._owed,
                 takes_unasked=all(one.takes_unasked for one in self.listeners),
                 replace=self._replace,
                 is_recorded=lambda: self._recorder is not None,
@@ -334,13 +343,14 @@ class Session:
             )
         match event:
             case c.ClientAudioAppendEvent():
+                event = self.intake.with_format(event)
                 self.audience.ear = listener
                 if event.played_item_id is not None and event.played_ms is not None and listener is not None:
                     # Before the agent hears it: an interruption found in this audio is cut where the user is now.
                     self.audience.played.ack(listener, event.played_item_id, event.played_ms, inside=event)
                 taken = self.participant.receive(event)
-                if self._recorder is not None and (rate_hz := rate_of(event)) is not None:
-                    self._recorder.hear(event.audio, event.offset, rate_hz)
+                if self._recorder is not None:
+                    self._recorder.hear(event.audio, event.offset, rate_of(event))
                 if listener is not None and listener.tells_received_audio:
                     self.audience.tell_received(listener, event)
                 return taken
@@ -368,6 +378,8 @@ class Session:
             case c.ClientSessionEndEvent():
                 self.end_soon("client_end")
             case _:
+                if isinstance(event, c.ClientItemCreateEvent):
+                    event = msgspec.structs.replace(event, item=self.intake.with_formats(event.item))
                 self.audience.ear = listener
                 self._activity.note()
                 self.participant.receive(event)
@@ -394,7 +406,11 @@ class Session:
             raise ClientError(str(error), code="invalid_config") from error
         if change.permissions is not None and change.permissions.key is not None:
             raise ClientError("permissions.key counts only when a call is made", code="invalid_config")
+        input_hz, _ = change.input_rate_hz, change.output_rate_hz
         self.participant.configure(change)
+        if change.input_audio_format is not None:
+            self.config = msgspec.structs.replace(self.config, input_audio_format=change.input_audio_format)
+            self.intake.expect_rate(input_hz)
         self._tell_settings(config)
 
     def _tell_settings(self, config: dict[str, Any]) -> None:

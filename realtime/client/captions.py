@@ -78,6 +78,10 @@ class Captions:
                 turn = self._turn(event.item_id, "assistant", event.seq)
                 turn.name = event.agent_name
                 turn.text += event.delta
+            case s.AgentResponseAudioTranscriptDoneEvent():
+                turn = self._turn(event.item_id, "assistant", event.seq)
+                if turn.cut_to is None and not turn.text.startswith(event.transcript):
+                    turn.text, turn.is_spoken = event.transcript, True
             case s.AgentResponseTextDoneEvent():
                 turn = self._turn(event.item_id, "assistant", event.seq)
                 turn.text, turn.is_complete = event.text, True

@@ -230,6 +230,10 @@ class ClientSession:
                     self.flush(cut.item_id)
             case "agent_response_audio_transcript_delta":
                 self.ear.item(event).words.add_text(event["delta"])
+            case "agent_response_audio_transcript_done":
+                speech, whole = self.ear.item(event), event["transcript"]
+                if not (speech.flushed or speech.words.text.startswith(whole)):
+                    speech.words.correct(0, len(speech.words.text), whole)
             case "agent_response_audio_done":
                 self.ear.complete(self.ear.item(event))
             case "agent_response_done":

@@ -30,7 +30,7 @@ VOICES = {"Emma": "heart", "Tom": "heart-low"}
 _SAID_BY = re.compile(r"^\[[^\]\n]*\]:\s*")
 _ROOM_NAME = re.compile(r"^You are (?P<name>[^\n]+), in a room\b", re.MULTILINE)
 """The agent's name in the room's instruction; it may differ from its original."""
-_ASK = re.compile(r"\bask (?P<whom>\w+)[,:]?\s+(?P<what>.+)$", re.IGNORECASE | re.DOTALL)
+_ASK = re.compile(r"\bask (?P<whom>\w+)[,:]?\s(?P<what>.+)", re.IGNORECASE | re.DOTALL)
 
 
 def demo_room(*, engine: SpeechEngine | None = None) -> ChatRoom:
@@ -86,5 +86,5 @@ def _plain(item: Item, me: str) -> Item:
     if item.type != "message" or item.role != "user":
         return item
     words = _SAID_BY.sub("", item.text)
-    words = re.sub(rf"^(?:hey |hello |hi )?{re.escape(me)}\s*[,.!:]?\s+(?=\S)", "", words, flags=re.IGNORECASE)
+    words = re.sub(rf"^(?:hey |hello |hi )?{re.escape(me)}(?:\s*+[,.!:])?\s+(?=\S)", "", words, flags=re.IGNORECASE)
     return msgspec.structs.replace(item, content=(ContentPart(type="text", text=words),))

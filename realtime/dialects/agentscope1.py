@@ -25,6 +25,7 @@ from realtime.event import client as c
 from realtime.event import server as s
 from realtime.event.base import DEFAULT_INPUT_RATE_HZ, DEFAULT_OUTPUT_RATE_HZ, AudioFormat
 from realtime.event.config import SessionConfig
+from realtime.event.halves import decoded
 from realtime.message import ToolCallBlock, ToolResultBlock
 from realtime.runtime import Runtime
 
@@ -161,8 +162,14 @@ class AgentScope1Dialect:
         return frames
 
     def listener(self, sink: Sink, runtime: Runtime, config: SessionConfig) -> Listener:
-        """See `ClientDialect`. These pages always play 24 kHz, never flush and acknowledge nothing."""
+        """See `ClientDialect`. These pages always play 24 kHz, never flush and acknowledge nothing.
+
+        Raises ClientError for audio that is not served.
+        """
         rate_hz = DEFAULT_OUTPUT_RATE_HZ
+        input_hz = config.input_rate_hz
+        if self._recorders is not None:
+            self._recorders.rate_hz = input_hz
         self._view = Listener(
             sink=sink,
             dialect=self,
@@ -233,6 +240,8 @@ class _Recorders:
 
     def __init__(self, now: Callable[[], float]) -> None:
         self._now = now
+        self.rate_hz = DEFAULT_INPUT_RATE_HZ
+        """The rate of frames that do not say their own."""
         self._off = False
         self._since_s: float | None = None
         """When the latest frame came, once several recorders may be sending."""
@@ -254,7 +263,7 @@ class _Recorders:
         if self._ahead_ms > LEAD_MS and event.audio.count(0) == len(event.audio):
             return False
         try:
-            rate_hz = event.format.rate_hz(DEFAULT_INPUT_RATE_HZ)
+            rate_hz = event.format.rate_hz(self.rate_hz)
         except ValueError:
             return True
         self._ahead_ms += len(event.audio) // 2 * 1000 / rate_hz
@@ -278,13 +287,16 @@ def _paired(config: Mapping[str, Any], number: int) -> PairedAgent:
     return PairedAgent(" ".join(name.split()) or f"Agent {number}", instructions)
 
 
+_read_fields = msgspec.json.Decoder(dict[str, Any]).decode
+
+
 def _image_under_its_name(frame: str) -> str | None:
     """The frame of an image that the chatbot page puts under `data`; else `None`.
 
     1.x expects it under `image`.
     """
     try:
-        fields = msgspec.json.decode(frame, type=dict[str, Any])
+        fields = decoded(_read_fields, frame)
     except (msgspec.DecodeError, RecursionError, ValueError):
         return None
     if fields.get("type") != "client_image_append" or "image" in fields or "data" not in fields:

@@ -11,10 +11,13 @@ import pybase64
 from realtime.call.listener import Listener, Sink
 from realtime.dialects.weight import MAX_TEXT_CHARS, check_length
 from realtime.errors import ClientError
-from realtime.event.client import ClientEvent
+from realtime.event.base import AudioFormat
+from realtime.event.client import ClientAudioAppendEvent, ClientEvent, from_json
 from realtime.event.config import SessionConfig
 from realtime.event.decode import explain
+from realtime.event.halves import decoded
 from realtime.event.server import AgentResponseAudioDeltaEvent, ServerEvent
+from realtime.message.older import in_our_shape, parts_in_our_shape
 from realtime.runtime import Runtime
 
 Frame = str | bytes
@@ -54,17 +57,32 @@ class ClientDialect(Protocol):
 _decoder: msgspec.json.Decoder[ClientEvent] = msgspec.json.Decoder(ClientEvent)
 
 
+_NO_FORMAT = ClientAudioAppendEvent(audio=b"").format
+"""The one that stands for none in each event without."""
+
+
+class _WithFormat(msgspec.Struct):
+    format: dict[str, Any] | None = None
+
+
 class _Loose(msgspec.Struct):
     type: Any = None
     event_id: Any = None
 
 
+_read_format = msgspec.json.Decoder(_WithFormat).decode
+_read_loose = msgspec.json.Decoder(_Loose).decode
+
+
 def decode_json(frame: str | bytes) -> ClientEvent:
     """The client event in a JSON text frame. Raises ClientError that says what is wrong with it."""
     try:
-        event = _decoder.decode(frame)
+        event = decoded(_decoder.decode, frame)
     except msgspec.ValidationError as error:
-        raise _wrong_event(frame, error) from error
+        older = _with_older_blocks(frame)
+        if older is None:
+            raise _wrong_event(frame, error) from error
+        event = older
     except msgspec.DecodeError as error:
         raise ClientError(f"the frame is not JSON: {error}", code="malformed_json") from error
     except RecursionError as error:
@@ -73,12 +91,35 @@ def decode_json(frame: str | bytes) -> ClientEvent:
         raise ClientError(f"the event cannot be read: {error}", code="invalid_event") from error
     if len(frame) > MAX_TEXT_CHARS:
         check_length(event, len(frame))
+    if type(event) is ClientAudioAppendEvent and event.format is not _NO_FORMAT:
+        _check_format(frame, event)
     return event
+
+
+def _with_older_blocks(frame: str | bytes) -> ClientEvent | None:
+    """A tool's result whose blocks are those of another version of AgentScope; None for all else."""
+    try:
+        fields = decoded(msgspec.json.decode, frame)
+        if not isinstance(fields, dict) or fields.get("type") != "client_tool_result":
+            return None
+        fields["output"] = parts_in_our_shape(fields.get("output"))
+        if isinstance(fields.get("tool_call"), dict):
+            fields["tool_call"] = in_our_shape(fields["tool_call"])
+        return from_json(fields)
+    except (ValueError, RecursionError):
+        return None
+
+
+def _check_format(frame: str | bytes, event: ClientAudioAppendEvent) -> None:
+    try:
+        AudioFormat.check_keys(decoded(_read_format, frame).format)
+    except ValueError as error:
+        raise ClientError(str(error), code="unsupported_audio_format", client_event_id=event.event_id) from error
 
 
 def _wrong_event(frame: str | bytes, error: msgspec.ValidationError) -> ClientError:
     try:
-        loose = msgspec.json.decode(frame, type=_Loose)
+        loose = decoded(_read_loose, frame)
     except (msgspec.DecodeError, RecursionError):
         return ClientError("an event is a JSON object with a `type`", code="invalid_event")
     event_id = loose.event_id if isinstance(loose.event_id, str) else None

@@ -12,7 +12,7 @@ from realtime.dialects.reply_frames import ReplyFrames
 from realtime.errors import ClientError
 from realtime.event import frames
 from realtime.event import server as s
-from realtime.event.base import DEFAULT_INPUT_RATE_HZ, DEFAULT_OUTPUT_RATE_HZ, AudioFormat
+from realtime.event.base import DEFAULT_INPUT_RATE_HZ, AudioFormat
 from realtime.event.client import ClientAudioAppendEvent, ClientEvent
 from realtime.event.config import SessionConfig
 from realtime.event.frames import SUBPROTOCOL
@@ -87,6 +87,8 @@ class NativeDialect:
     def encode(self, event: s.ServerEvent) -> list[Frame]:
         """See `ClientDialect`."""
         if type(event) is not s.AgentResponseAudioDeltaEvent:
+            if type(event) is s.ServerSessionUpdatedEvent and event.config:
+                self._follow(SessionConfig.from_dict(event.config))
             return [encode_json(event)]
         if not self._binary:
             return [self._delta.encode(event)]
@@ -127,13 +129,9 @@ class NativeDialect:
 
     def listener(self, sink: Sink, runtime: Runtime, config: SessionConfig) -> Listener:
         """See `ClientDialect`. Raises ClientError for a rate that is not served."""
-        try:
-            input_hz = (config.input_audio_format or AudioFormat()).rate_hz(DEFAULT_INPUT_RATE_HZ)
-            output_hz = (config.output_audio_format or AudioFormat()).rate_hz(DEFAULT_OUTPUT_RATE_HZ)
-        except ValueError as error:
-            raise ClientError(str(error), code="unsupported_audio_format") from error
+        self._input_format = AudioFormat.pcm16(config.input_rate_hz)
+        output_hz = config.output_rate_hz
         self._binary = config.audio_frames == "binary"
-        self._input_format = AudioFormat.pcm16(input_hz)
         return Listener(
             sink=sink,
             dialect=self,
@@ -146,6 +144,10 @@ class NativeDialect:
             takes_gain=True,
             shows_questions=True,
         )
+
+    def _follow(self, change: SessionConfig) -> None:
+        if change.input_audio_format is not None:
+            self._input_format = AudioFormat.pcm16(change.input_rate_hz)
 
     def _is_new(self, key: tuple[str, str, int]) -> bool:
         """Turn to another part; `False` for one that continues, since two responses may be spoken in turns."""

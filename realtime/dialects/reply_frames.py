@@ -13,6 +13,7 @@ import msgspec
 
 from realtime.errors import ClientError
 from realtime.event import client as c
+from realtime.event.halves import decoded
 from realtime.event.reply import (
     INPUT_EVENTS,
     ExternalExecutionResultEvent,
@@ -35,7 +36,7 @@ class ReplyFrames:
         self._rest = ()
         if refusal.code != "unknown_event":
             raise refusal
-        fields: dict[str, Any] = msgspec.json.decode(frame)
+        fields: dict[str, Any] = decoded(msgspec.json.decode, frame)
         if fields["type"] not in TYPES:
             raise refusal
         label = _text(fields, "event_id") or _text(fields, "id")

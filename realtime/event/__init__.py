@@ -56,12 +56,14 @@ from realtime.event.reply import (
     read_reply_event,
 )
 from realtime.event.server import ServerEvent
+from realtime.message import ConfirmResult
 
 __all__ = [
     "AgentEvent",
     "AudioFormat",
     "ClientEvent",
     "ClientEvents",
+    "ConfirmResult",
     "ContentPart",
     "CustomEvent",
     "DataBlockDeltaEvent",

@@ -10,6 +10,7 @@ import re
 from typing import Any, Literal
 
 import msgspec
+from msgspec import UNSET, UnsetType
 
 from realtime.message import ToolCallBlock, ToolResultBlock
 
@@ -58,13 +59,26 @@ class AudioFormat(msgspec.Struct, frozen=True, kw_only=True):
     """Audio is pcm16, little endian, mono; only the rate varies.
 
     Readers accept both documented spellings (`{type, rate}` and `{encoding, sample_rate}`, also mixed); the server
-    sends all four keys. Rates are in Hz.
+    sends all four keys. Rates are in Hz. A client may say `channels`, which are 1.
     """
 
     type: str | None = None
     rate: int | None = None
     encoding: str | None = None
     sample_rate: int | None = None
+    channels: int | UnsetType | None = UNSET
+
+    @classmethod
+    def check_keys(cls, given: Any) -> None:
+        """Raise ValueError for a key that no format has.
+
+        Audio whose `sampleRate` went unread would be heard too slow, without an error.
+        """
+        keys = given if isinstance(given, dict) else ()
+        strange = next((key for key in keys if key not in cls.__struct_fields__), None)
+        if strange is not None:
+            known = ", ".join(cls.__struct_fields__)
+            raise ValueError(f"audio format has no {str(strange)[:64]!r}: its keys are {known}")
 
     @classmethod
     def pcm16(cls, rate_hz: int) -> AudioFormat:
@@ -74,12 +88,15 @@ class AudioFormat(msgspec.Struct, frozen=True, kw_only=True):
     def rate_hz(self, default_hz: int) -> int:
         """Return the rate, or `default_hz` where none is given.
 
-        Raises ValueError for another encoding, a contradiction, or a rate not in `SAMPLE_RATES_HZ`.
+        Raises ValueError for another encoding, more than one channel, a contradiction, or a rate not in
+        `SAMPLE_RATES_HZ`.
         """
         if self.encoding is not None and self.encoding.lower() not in ("pcm16", "pcm_s16le", "pcm"):
             raise ValueError(f"audio encoding {self.encoding!r} is not supported: send pcm16, little endian, mono")
         if self.type is not None and self.type.lower() not in ("audio/pcm", "audio/l16", "pcm16", "pcm"):
             raise ValueError(f"audio type {self.type!r} is not supported: send audio/pcm (pcm16, little endian, mono)")
+        if self.channels not in (None, UNSET, 1):
+            raise ValueError(f"audio of {self.channels} channels is not supported: send one channel (mono)")
         rate_hz = self.rate if self.rate is not None else self.sample_rate
         if rate_hz is None:
             return default_hz

@@ -6,7 +6,15 @@ from typing import Annotated, Any, Literal
 
 import msgspec
 
-from realtime.event.base import AudioFormat, MaxTokens, Modality, check_tool_count
+from realtime.errors import ClientError
+from realtime.event.base import (
+    DEFAULT_INPUT_RATE_HZ,
+    DEFAULT_OUTPUT_RATE_HZ,
+    AudioFormat,
+    MaxTokens,
+    Modality,
+    check_tool_count,
+)
 from realtime.event.decode import explain
 
 TurnAuthority = Literal["provider", "server", "client"]
@@ -107,7 +115,8 @@ class SessionConfig(msgspec.Struct, frozen=True, kw_only=True):
     `client_tool_result`); the model continues after the last result, with `tool_auto_response` off only when the client
     requests it (`client_response_create`). `model_provider` and `model` choose the model, where the server offers a
     choice. `audio_frames="binary"` (subprotocol `realtime.v1` only) sends speech as binary frames. The two formats give
-    the rate of the client's binary audio (default 16000 Hz) and of the speech it wants (default 24000 Hz).
+    the rate of the client's audio (default 16000 Hz), where that does not say its own, and of the speech it wants
+    (default 24000 Hz); the latter and the kind of frames are settled when the call is made.
     `names` are names that may be said, a hint to the recogniser of the embedded model; in a room the agents'.
     `recording=true` is the speakers' consent to keep the sound of the call, where the server keeps any; it is given at
     the beginning and cannot be added later. `temperature`, `max_output_tokens` (`inf` lifts an earlier limit) and
@@ -147,9 +156,16 @@ class SessionConfig(msgspec.Struct, frozen=True, kw_only=True):
         if _is_deeper_than(MAX_DEPTH, config):
             raise ValueError(f"config: nested deeper than {MAX_DEPTH} levels")
         try:
-            return msgspec.convert(config, cls)
+            settings = msgspec.convert(config, cls)
         except msgspec.ValidationError as error:
             raise ValueError(f"config: {explain(error)}") from error
+        as_given: Any = config  # perhaps settings already
+        for key in ("input_audio_format", "output_audio_format") if isinstance(as_given, dict) else ():
+            try:
+                AudioFormat.check_keys(as_given.get(key))
+            except ValueError as error:
+                raise ValueError(f"config.{key}: {error}") from error
+        return settings
 
     @property
     def detection(self) -> TurnDetection:
@@ -158,12 +174,29 @@ class SessionConfig(msgspec.Struct, frozen=True, kw_only=True):
             return TurnDetection(authority="client")
         return self.turn_detection if self.turn_detection is not None else TurnDetection()
 
+    @property
+    def input_rate_hz(self) -> int:
+        """The rate of audio that comes without its own. Raises ClientError for a format that is not served."""
+        return _rate_hz("input_audio_format", self.input_audio_format, DEFAULT_INPUT_RATE_HZ)
+
+    @property
+    def output_rate_hz(self) -> int:
+        """The rate of the speech that the client wants. Raises ClientError for a format that is not served."""
+        return _rate_hz("output_audio_format", self.output_audio_format, DEFAULT_OUTPUT_RATE_HZ)
+
     def merged(self, change: SessionConfig) -> SessionConfig:
         """Return these settings, with those that `change` sets replaced."""
         said = _set_in(change)
         if self.audio is not None and change.audio is not None:
             said["audio"] = msgspec.structs.replace(self.audio, **_set_in(change.audio))
         return msgspec.structs.replace(self, **said)
+
+
+def _rate_hz(key: str, given: AudioFormat | None, default_hz: int) -> int:
+    try:
+        return (given or AudioFormat()).rate_hz(default_hz)
+    except ValueError as error:
+        raise ClientError(f"config.{key}: {error}", code="unsupported_audio_format") from error
 
 
 def _set_in(settings: msgspec.Struct) -> dict[str, Any]:

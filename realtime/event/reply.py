@@ -26,6 +26,7 @@ from realtime.message import (
     canonical_json,
 )
 from realtime.message.blocks import check_uri, lower_state, settle_bytes, settle_state
+from realtime.message.older import in_our_shape, parts_in_our_shape
 from realtime.runtime import unique_id, wall_clock_iso
 
 
@@ -328,7 +329,7 @@ def _completed(frame: Mapping[str, Any]) -> dict[str, Any]:
     completed = lower_state(frame)
     event_id = frame.get("id", "")
     if "hint" in completed:
-        completed["hint"] = _with_ids(completed["hint"], event_id)
+        completed["hint"] = _with_ids(parts_in_our_shape(completed["hint"]), event_id)
     for name in ("tool_calls", "execution_results"):
         if isinstance(blocks := frame.get(name), list):
             completed[name] = [_completed_block(block, event_id, place) for place, block in enumerate(blocks)]
@@ -345,7 +346,7 @@ def _completed(frame: Mapping[str, Any]) -> dict[str, Any]:
 def _completed_block(block: Any, event_id: Any, place: int) -> Any:
     if not isinstance(block, Mapping):
         return block
-    completed = lower_state(block)
+    completed = lower_state(in_our_shape(block))
     if "output" in completed and event_id:
         completed["output"] = _with_ids(completed["output"], f"{event_id}_{place}")
     return completed

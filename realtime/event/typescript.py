@@ -99,11 +99,12 @@ def field_type(node: types.StructType, field: types.Field) -> types.Type:
 def may_be_absent(node: types.StructType, field: types.Field, *, sent: bool) -> bool:
     """Return whether the sender omits this field at its default.
 
-    A client may omit any default; the server those that the class omits, and the `seq` of an event outside the log. A
-    default made by a function of its own is never omitted.
+    A client may omit any default; the server those that the class omits, what is unset, and the `seq` of an event
+    outside the log. A default made by a function of its own is never omitted.
     """
     is_omitted = field.default is not msgspec.NODEFAULT or field.default_factory in (list, dict, set)
-    is_left_out = field.name == "seq" or (node.cls.__struct_config__.omit_defaults and is_omitted)
+    is_unset = field.default is msgspec.NODEFAULT and field.default_factory is msgspec.NODEFAULT
+    is_left_out = field.name == "seq" or is_unset or (node.cls.__struct_config__.omit_defaults and is_omitted)
     return not field.required and (sent or is_left_out)
 
 

@@ -20,6 +20,7 @@ from typing import Any, ClassVar, get_args
 import msgspec
 import pybase64
 
+from realtime.message.older import in_our_shape
 from realtime.runtime import unique_id
 
 
@@ -129,7 +130,7 @@ class Base64Source(_Checked, frozen=True, kw_only=True, tag_field="type", tag="b
 
 
 # RFC 3986: a scheme, then only characters that a URI may hold, every % followed by two hex digits.
-_URI = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:(?:[A-Za-z0-9\-._~:/?#\[\]@!$&'()*+,;=]|%[0-9A-Fa-f]{2})+")
+_URI = re.compile(r"^[A-Za-z][A-Za-z0-9+.-]*:(?:[A-Za-z0-9\-._~:/?#\[\]@!$&'()*+,;=]|%[0-9A-Fa-f]{2})+")
 
 
 def check_uri(uri: str) -> None:
@@ -246,6 +247,20 @@ def system_reminder(text: str) -> str:
     return f"<system-reminder>\n{text}\n</system-reminder>"
 
 
+_RESULT = "Its result:\n"
+
+
+def result_reminder(told: str, result: str) -> str:
+    """Wrap what is told of a tool and its result in a system reminder."""
+    return system_reminder(f"{told} {_RESULT}{result}")
+
+
+def result_in(reminder: str) -> str | None:
+    """Return the result in a reminder of `result_reminder`; None for any other text."""
+    _, found, result = reminder.removesuffix(system_reminder("").strip().partition("\n")[2]).partition(f" {_RESULT}")
+    return result.strip() if found else None
+
+
 class PermissionRule(_Checked, frozen=True, kw_only=True):
     """Whether a tool may run without a question. `rule_content`: a pattern for its arguments; None: all arguments.
 
@@ -268,9 +283,6 @@ ELICITATION = "elicitation"
 """Name of the call that shows a tool's question to the user: no remote tool may have it."""
 
 
-_FENCE = re.compile(r"\A```\w*\s*\n(.*?)\n?\s*```\Z", re.DOTALL)
-
-
 def _refuse(constant: str) -> None:
     raise ValueError(f"{constant} is no JSON")
 
@@ -282,8 +294,8 @@ def read_json(text: str) -> Any:
     ValueError, which says "not valid JSON", for everything else.
     """
     text = text.strip().removeprefix("\ufeff").lstrip()
-    if (fenced := _FENCE.match(text)) is not None:
-        text = fenced[1].strip()
+    if text.startswith("```") and text.endswith("```") and "\n" in text:
+        text = text.partition("\n")[2].removesuffix("```").strip()
     try:
         return msgspec.json.decode(text)
     except (msgspec.DecodeError, UnicodeEncodeError, RecursionError) as error:
@@ -418,12 +430,14 @@ BLOCK_CLASSES: dict[str, type[Block]] = {str(cls.__struct_config__.tag): cls for
 def read_block(data: Mapping[str, Any]) -> Block:
     """Return a block from its JSON object. Raises ValueError for another `type` or a wrong field.
 
-    States are read in either case.
+    States are read in either case, and shapes of other versions (`realtime.message.older`): a `tool_use`, a source
+    without a media type.
     """
-    cls = BLOCK_CLASSES.get(data.get("type", ""))
+    fields = lower_state(in_our_shape(data))
+    kind = fields.get("type")
+    cls = BLOCK_CLASSES.get(kind) if isinstance(kind, str) else None
     if cls is None:
-        raise ValueError(f"unknown block type {str(data.get('type'))[:64]!r}: one of {', '.join(BLOCK_CLASSES)}")
-    fields = lower_state(data)
+        raise ValueError(f"unknown block type {str(kind)[:64]!r}: one of {', '.join(BLOCK_CLASSES)}")
     try:
         if cls is ThinkingBlock:
             extra = {name: value for name, value in fields.items() if name not in (*cls.__struct_fields__, "type")}

@@ -7,7 +7,7 @@ import re
 SPEAKS = "(speaks)"
 """The text that precedes a speaker's voice."""
 
-_ANOTHERS_LINE = re.compile(r"(?:\d{1,3}[.)]|[^\w\[［【〔])*[\[［【〔].{0,200}?[\]］】〕][^:：]{0,24}[:：]")
+_ANOTHERS_LINE = re.compile(r"^(?:\d{1,3}[.)]|[^\w\[［【〔])*+[\[［【〔].{0,200}?[\]］】〕][^:：]{0,24}[:：]")
 """A line that begins as another speaker's could, to a model.
 
 After a list mark, in other brackets, or with a word before the colon.

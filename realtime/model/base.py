@@ -24,6 +24,12 @@ from realtime.event.model import ModelEvent
 from realtime.message import ToolResultBlock
 from realtime.runtime import Runtime
 
+CONTINUE_ANSWER = (
+    "Your last answer was broken off. The user has heard it as far as it stands here. "
+    "Go on exactly where it stops: do not repeat any of it, do not greet, do not mention the interruption."
+)
+"""The system message that precedes a request to continue a broken-off response."""
+
 
 class Profile(msgspec.Struct, frozen=True, kw_only=True):
     """What one model, by name, can do. Rates in Hz, limits in seconds; `supports_` is ability, `emits_` observation."""
@@ -46,6 +52,8 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True):
     supports_truncation: bool = True
     """It accepts where the listener stopped hearing an item."""
     supports_item_delete: bool = True
+    supports_audio_clear: bool = True
+    """It can forget audio that was not committed yet."""
     aligns_transcript: bool = False
     """Each transcript delta comes right before exactly the audio that speaks it."""
     supports_response_overrides: bool = True
@@ -383,11 +391,17 @@ def refusal(profile: Profile, message: ModelInput) -> ClientError | None:
             return ClientError(
                 f"{profile.model} cannot delete an item from its context", code="unsupported_item_delete"
             )
+        case AudioClear():
+            if profile.supports_audio_clear:
+                return None
+            return ClientError(
+                f"{profile.model} cannot forget what it has heard: the turn goes on", code="unsupported_audio_clear"
+            )
         case ResponseCreate(overrides=overrides):
             if profile.supports_response_overrides or overrides is None or overrides.conversation != "none":
                 return None
             return ClientError(f"{profile.model} has no responses beside the conversation", code="unsupported_response")
-        case AudioCommit() | AudioClear() | ItemRetrieve() | ItemTruncate() | ResponseCancel() | SessionUpdate():
+        case AudioCommit() | ItemRetrieve() | ItemTruncate() | ResponseCancel() | SessionUpdate():
             return None
         case _:
             assert_never(message)

@@ -56,7 +56,7 @@ def parts_of_address(text: str, source: str, schemes: Iterable[str] = ("http", "
     """
     known = [*schemes]
     text = pasted(text)
-    if not re.match("[a-zA-Z][a-zA-Z0-9+.-]*://", text):
+    if not re.match("[a-zA-Z][a-zA-Z0-9+.-]{0,40}://", text):
         host = text.partition("/")[0].rpartition("@")[2]
         text = ("http" if is_loopback(_without_port(host)) else "https") + "://" + text.lstrip("/")
     try:

@@ -90,6 +90,7 @@ def common_profile(profiles: Sequence[Profile]) -> Profile:
         leaves_responses=all(one.leaves_responses for one in profiles),
         supports_truncation=any(one.supports_truncation for one in profiles),
         supports_item_delete=all(one.supports_item_delete for one in profiles),
+        supports_audio_clear=all(one.supports_audio_clear for one in profiles),
         aligns_transcript=all(one.aligns_transcript for one in profiles),
         supports_response_overrides=all(one.supports_response_overrides for one in profiles),
         supports_item_sound=all(one.supports_item_sound for one in profiles),

@@ -25,11 +25,11 @@ from typing import Any
 MAX_PATTERN_CHARS = 4_000
 """The longest pattern: a longer one cannot be read."""
 
-_CONDITION = re.compile(r"\s*([^\s=!<>,\"]+)\s*(<=|>=|!=|=|<|>)\s*")
+_CONDITION = re.compile(r"\s{0,20}([^\s=!<>,\"]{1,200})\s{0,20}(<=|>=|!=|=|<|>)\s*")
 _NUMBER = re.compile(r"-?\d+(\.\d+)?([eE][+-]?\d+)?", re.ASCII)
 _MISSING = object()
 _AMBIGUOUS = object()
-_PLAIN = re.compile(r"[^\s,*\"\[{](?:[^,*]*[^\s,*])?")
+_PLAIN = re.compile(r"^[^\s,*\"\[{](?:[^,*]*[^\s,*])?")
 """Text that means itself as a bare value."""
 
 
@@ -133,8 +133,8 @@ def _read_value(pattern: str, place: int) -> tuple[str, str | None, int] | None:
             value, end = json.JSONDecoder().raw_decode(pattern, place)
         except (ValueError, RecursionError):
             return None
-        rest = re.compile(r"\s*(,|$)").match(pattern, end)
-        return None if rest is None else ("", canonical(value), rest.start(1))
+        rest = pattern[end:].lstrip()
+        return ("", canonical(value), len(pattern) - len(rest)) if rest[:1] in ("", ",") else None
     end = pattern.find(",", place)
     end = len(pattern) if end < 0 else end
     text = pattern[place:end].strip()

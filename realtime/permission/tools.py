@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 import unicodedata
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from pathlib import PurePath
 from typing import Any
@@ -56,15 +56,18 @@ class ToolPermissions:
         yield None
 
 
-_NO_AMOUNT = re.compile(
-    r"(?i:.*(^|_))(id|number|nr|no|code|key|pin|phone|zip|index|version|year|month|week|day|hour|minute|time)"
+_NO_AMOUNT = frozenset(
+    (
+        *("id", "number", "nr", "no", "code", "key", "pin", "phone", "zip", "index", "version"),
+        *("year", "month", "week", "day", "hour", "minute", "time"),
+    )
 )
-"""Names of numbers that do not say how much: less is not within more."""
+"""Last words of names of numbers that do not say how much: less is not within more."""
 
 
 def _is_amount(name: str, value: Any) -> bool:
     is_number = isinstance(value, int | float) and not isinstance(value, bool)
-    return is_number and value > 0 and not _NO_AMOUNT.fullmatch(name)
+    return is_number and value > 0 and name.rpartition("_")[2].lower() not in _NO_AMOUNT
 
 
 def rules_of(tool_name: str, patterns: Iterable[str | None]) -> list[PermissionRule]:
@@ -241,7 +244,7 @@ def matches_path(pattern: str, path: str) -> bool:
     path = os.path.normpath(os.path.expanduser(path))
     if "/" not in pattern and pattern != "**":
         path = PurePath(path).name
-    return _glob(os.path.expanduser(pattern.removeprefix("./"))).fullmatch(path) is not None
+    return _fits(os.path.expanduser(pattern.removeprefix("./")), path)
 
 
 def _leads_to(pattern: str, path: str) -> bool:
@@ -266,19 +269,49 @@ def _folded(path: str) -> str:
 
 
 @lru_cache(maxsize=256)
-def _glob(pattern: str) -> re.Pattern[str]:
-    """Return a glob as a regular expression: `**` is any path, `*` and `?` stay within a folder."""
-    parts: list[str] = []
-    for token in re.findall(r"\*\*/|\*\*|\*|\?|\[[*?\[]\]|.", pattern, re.DOTALL):
-        match token:
-            case "**/":
-                parts.append("(?:.*/)?")
-            case "**":
-                parts.append(".*")
-            case "*":
-                parts.append("[^/]*")
-            case "?":
-                parts.append("[^/]")
-            case _:
-                parts.append(re.escape(token[1] if len(token) == 3 else token))
-    return re.compile("".join(parts), re.DOTALL)
+def _tokens(pattern: str) -> tuple[str, ...]:
+    return tuple(re.findall(r"\*\*/|\*\*|\*|\?|\[[*?\[]\]|.", pattern, re.DOTALL))
+
+
+def _fits(pattern: str, path: str) -> bool:
+    """Whether a path is that of a glob: `**` is any path, `*` and `?` stay within a folder.
+
+    All readings go on side by side: many stars and a long path take no longer than their product.
+    """
+    tokens = _tokens(pattern)
+    places = _onward(tokens, {0})
+    for char in path:
+        places = _onward(tokens, {next_one for place in places for next_one in _read(tokens, place, char)})
+        if not places:
+            return False
+    return len(tokens) in places
+
+
+def _onward(tokens: Sequence[str], places: set[int]) -> set[int]:
+    """Add the places behind tokens that may stand for nothing."""
+    for place in sorted(places):
+        while 0 <= place < len(tokens) and tokens[place] in ("*", "**", "**/"):
+            place += 1
+            places.add(place)
+    return places
+
+
+def _read(tokens: Sequence[str], place: int, char: str) -> Iterator[int]:
+    """Yield where a glob may go on behind a character; ~place is inside a `**/`, which ends with a `/`."""
+    if place < 0:
+        yield place
+        if char == "/":
+            yield ~place + 1
+        return
+    token = tokens[place] if place < len(tokens) else ""
+    match token:
+        case "**/":
+            yield from _read(tokens, ~place, char)
+        case "**":
+            yield place
+        case "*" | "?":
+            if char != "/":
+                yield place + (token == "?")
+        case _:
+            if token and char == (token[1] if len(token) == 3 else token):
+                yield place + 1

@@ -16,7 +16,6 @@ from realtime.call.resume_token import ResumeToken
 from realtime.call.session import Session
 from realtime.errors import ClientError, RealtimeError, StoreError
 from realtime.event import server as s
-from realtime.event.base import DEFAULT_INPUT_RATE_HZ, AudioFormat
 from realtime.event.config import PermissionSettings, SessionConfig
 from realtime.permission.accepted import AcceptedRules
 from realtime.runtime import Runtime, iso
@@ -63,8 +62,7 @@ class Found:
         since_ms = self.restored.understood_ms
         if since_ms is None:
             return None
-        rate_hz = (config.input_audio_format or AudioFormat()).rate_hz(DEFAULT_INPUT_RATE_HZ)
-        return since_ms * rate_hz // 1000
+        return since_ms * config.input_rate_hz // 1000
 
     def session(self, **parts: Any) -> Session:
         """Build the call, ready to start; `parts` are keyword arguments of `Session`."""
@@ -82,6 +80,7 @@ class Found:
             resume_token=resume_token,
             recent_ids=self.info.event_ids,
             accepted=AcceptedRules(restored.accepted),
+            owed=restored.owed,
             **parts,
         )
         session.participant.agent_id = session.participant.agent_id or restored.agent_id

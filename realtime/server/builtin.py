@@ -6,8 +6,7 @@ import asyncio
 import logging
 import os
 import time
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import Callable, Mapping, Sequence
 from typing import TypeVar
 
 from realtime.agent import RealtimeAgent
@@ -29,6 +28,7 @@ from realtime.server.app import ModelOffer, ServerInfo
 from realtime.server.models import Models
 from realtime.server.retention import DAY_S
 from realtime.server.settings import ServerSettings
+from realtime.server.warming import Warming
 from realtime.tool import Toolkit
 
 logger = logging.getLogger(__name__)
@@ -182,28 +182,21 @@ class House:
         find_servers: Callable[[], Sequence[Found]] = find_servers,
     ) -> None:
         self._models = models
-        self._say = say
         self._find_servers = find_servers
         self._running: Sequence[Found] = ()
         self._look_again_s = 0.0
-        self._loading: asyncio.Task[None] | None = None
-        self._missing: tuple[str, ...] = ()
+        self.warming = Warming(self._embedded, say)
 
     def make_agent(self, config: SessionConfig, greets: bool = True) -> RealtimeAgent:
         """Make the agent of one call. Raises what `Models.choose` raises."""
         return HouseAgent(self._models.choose(config), greets=greets)
 
-    @property
-    def ready(self) -> bool:
-        """Whether a call need not wait for a model to load."""
-        return self._loading is None or self._loading.done()
-
     async def info(self) -> ServerInfo:
         """Describe the default model, once its abilities are known."""
-        await self._loaded()
+        await self.warming.loaded()
         model = self._models.open(self._models.default)
         described = RealtimeAgent(NAME, INSTRUCTIONS, model, suggestions=SUGGESTIONS).describe()
-        return ServerInfo(model=described, notices=self._missing, agent_name=NAME)
+        return ServerInfo(model=described, notices=self.warming.missing, agent_name=NAME)
 
     async def offer(self) -> ModelOffer:
         """Describe the models on offer, once their abilities are known.
@@ -211,7 +204,7 @@ class House:
         Looks for language models of other programs on this computer, if calls may choose them: at most every
         `LOOK_AGAIN_S`, since each page asks when it opens.
         """
-        await self._loaded()
+        await self.warming.loaded()
         if not self._models.offers_servers:
             return ModelOffer(default=self._models.default, models=self._models.offered())
         if time.monotonic() >= self._look_again_s:
@@ -221,36 +214,9 @@ class House:
             default=self._models.default, models=await self._off_the_loop(self._models.offered, self._running)
         )
 
+    def _embedded(self) -> LocalRealtimeModel | None:
+        opened = map(self._models.open, self._models.served)
+        return next((one for one in opened if isinstance(one, LocalRealtimeModel)), None)
+
     async def _off_the_loop(self, work: Callable[..., T], *arguments: object) -> T:
         return await asyncio.get_running_loop().run_in_executor(None, work, *arguments)
-
-    @asynccontextmanager
-    async def lifespan(self, _: object) -> AsyncIterator[None]:
-        """Load the embedded model while the server runs."""
-        for model in map(self._models.open, self._models.served):
-            if isinstance(model, LocalRealtimeModel):
-                self._loading = asyncio.create_task(self._load(model), name="loading the embedded model")
-                break
-        try:
-            yield
-        finally:
-            if self._loading is not None:
-                self._loading.cancel()
-                await asyncio.wait([self._loading])
-
-    async def _loaded(self) -> None:
-        if self._loading is not None:
-            await asyncio.wait([self._loading])
-
-    async def _load(self, model: LocalRealtimeModel) -> None:
-        began = time.monotonic()
-        try:
-            self._missing = await model.warm_up(lambda step: self._say(f"Loading the embedded model: {step} ..."))
-        except Exception:
-            logger.exception("the embedded model could not be loaded")
-            self._missing = ("The embedded model could not be loaded: the server's log says why.",)
-        for sentence in self._missing:
-            self._say(f"Missing: {sentence}")
-        if self._missing:
-            self._say("Without that, everything else works; `realtime doctor` tells more.")
-        self._say(f"The embedded model is ready after {time.monotonic() - began:.1f} s. It understands English only.")

@@ -34,6 +34,7 @@ from realtime.server.models import Models, page_providers
 from realtime.server.remote_tools import RemoteTools
 from realtime.server.rooms import Rooms
 from realtime.server.settings import ServerSettings
+from realtime.server.warming import Warming, embedded_model_of
 
 PLAN = "REALTIME_SERVE_PLAN"
 """The environment variable that carries the plan into a reloaded process."""
@@ -76,9 +77,15 @@ def app_of(
     cases = make_cases(plan.settings) if make_cases is not None else None
     remote = RemoteTools(plan.mcp, say)
     if plan.target is not None:
-        make_agent = remote.given_to(load_make_agent(plan.target))
+        make_agent = load_make_agent(plan.target)
+        warming = Warming(partial(embedded_model_of, make_agent), say)
         return create_app(
-            make_agent, plan.settings, cases=cases, rooms=_rooms(plan, None), lifespan=lifespans(remote.lifespan)
+            remote.given_to(make_agent),
+            plan.settings,
+            cases=cases,
+            rooms=_rooms(plan, None),
+            is_ready=lambda: warming.ready,
+            lifespan=lifespans(warming.lifespan, remote.lifespan),
         )
     is_private = plan.settings.hosts is not None and not plan.settings.trust_forwarded
     opener = partial(_open_model, product=product_of(plan.settings))
@@ -93,8 +100,8 @@ def app_of(
         page_providers=page_providers(stand_in=models.default),
         cases=cases,
         rooms=_rooms(plan, models),
-        is_ready=lambda: house.ready,
-        lifespan=lifespans(house.lifespan, remote.lifespan),
+        is_ready=lambda: house.warming.ready,
+        lifespan=lifespans(house.warming.lifespan, remote.lifespan),
     )
 
 

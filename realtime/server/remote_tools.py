@@ -59,7 +59,7 @@ def addresses_of(words: Sequence[str]) -> list[Address]:
 
 
 def _address_of(word: str) -> Address:
-    if re.match(r"[a-z][a-z0-9+.-]*://", word, re.IGNORECASE):
+    if re.match(r"[a-z][a-z0-9+.-]{0,40}://", word, re.IGNORECASE):
         parts = urlsplit(word)
         if parts.scheme not in ("http", "https") or not parts.hostname:
             raise UsageError(
@@ -71,7 +71,7 @@ def _address_of(word: str) -> Address:
     except ValueError as error:
         raise UsageError(f"--mcp takes a command line as a shell would: {error}", code="mcp_address") from error
     environment: dict[str, str] = {}
-    while parts_of_command and re.fullmatch(r"[A-Za-z_]\w*=.*", parts_of_command[0], re.DOTALL):
+    while parts_of_command and re.match(r"^[A-Za-z_]\w*=", parts_of_command[0]):
         name, _, value = parts_of_command.pop(0).partition("=")
         environment[name] = value
     if not parts_of_command:

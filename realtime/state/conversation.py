@@ -146,6 +146,13 @@ class Conversation:
         if entry.truncation is None:
             self._spoken(entry).add_text(delta)
 
+    def correct_text(self, item_id: str, said: str, words: str) -> None:
+        """Replace words `said` last in a response's item; ignored after a truncation, and where it ends otherwise."""
+        entry = self._entries[item_id]
+        spoken = self._spoken(entry)
+        if entry.truncation is None and spoken.text.endswith(said):
+            spoken.correct(len(spoken.text) - len(said), len(spoken.text), words)
+
     def add_audio(self, item_id: str, audio_ms: float) -> bool:
         """Count audio of a spoken item, unless it is truncated; returns False for an unknown id."""
         entry = self._entries.get(item_id)

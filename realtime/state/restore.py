@@ -33,6 +33,12 @@ class LastPlayed(NamedTuple):
     played_ms: int
 
 
+class Owed(NamedTuple):
+    """An answer that is owed: the rest of an item, or, without one, all of it."""
+
+    item_id: str | None = None
+
+
 @dataclass(slots=True)
 class Restored:
     """A rebuilt call. `closing` are the events to append to its log, in order."""
@@ -49,6 +55,8 @@ class Restored:
     """The agent that spoke last."""
     agent_name: str | None = None
     """Its name, where the call was handed over to it."""
+    owed: Owed | None = None
+    """The answer that the end of the process broke off; None: there is none."""
     understood_ms: int | None = None
     """The position in the client's audio up to which it was understood; None if the log lacks it. The client sends the
     rest again."""
@@ -100,6 +108,12 @@ class ConversationReader:
         self._present: dict[str, str] = {}
         """The names of the room's participants by id; their room ends with the server."""
         self._has_floor = False
+        self._is_heard_again = False
+        """Whether the client sends a turn once more."""
+        self._cut: set[str] = set()
+        """The items that the end of the process has cut."""
+        self._is_leaving = self._was_answering = False
+        """Whether the server has said goodbye, and was answering then."""
 
     def read(self, entry: Entry) -> None:
         """Read the next entry."""
@@ -120,7 +134,11 @@ class ConversationReader:
         if isinstance(entry, s.ServerSessionUpdatedEvent) and entry.config:
             # None means unset.
             self._made.config.update((key, value) for key, value in entry.config.items() if value is not None)
+        elif isinstance(entry, s.ServerGoodbyeEvent):
+            self._is_leaving, self._was_answering = True, self._is_answering
         elif isinstance(entry, s.AgentReadyEvent):
+            self._is_leaving = self._was_answering = False
+            self._cut.clear()
             self._made.agent_id = entry.agent_id or None
         elif isinstance(entry, s.ServerCustomEvent) and entry.name == AGENT_CHANGED:
             self._made.agent_name = str(entry.value.get("to") or "") or None
@@ -139,6 +157,8 @@ class ConversationReader:
                 self._voices.pop(item_id, None)
             case s.AgentItemTruncatedEvent(item_id=item_id) if item_id in conversation:
                 conversation.truncate(item_id, event.audio_end_ms, transcript=event.transcript or "", anew=True)
+                if self._is_leaving:
+                    self._cut.add(item_id)
             case s.AgentResponseToolUseDoneEvent(item_id=item_id, tool_use=call) if item_id:
                 conversation.add_tool_call(item_id, call)
             case s.AgentResponseToolResultEvent(item_id=str(item_id), tool_result=result):
@@ -161,13 +181,19 @@ class ConversationReader:
                 self._grow(response_id, item_id)
                 self._conversation.add_text(item_id, delta)
             case s.AgentResponseAudioTranscriptDoneEvent(item_id=item_id, transcript=text) if self._counts(item_id):
+                self._correct(item_id, text)
                 self._conversation.update(item_id, content=(ContentPart(type="audio", transcript=text),))
             case s.AgentResponseTextDoneEvent(item_id=item_id, text=text) if self._counts(item_id):
+                self._correct(item_id, text)
                 self._conversation.set_text(item_id, text)
             case s.AgentResponseAudioDoneEvent(item_id=item_id) if self._counts(item_id):
                 self._conversation.audio_complete(item_id)
             case _:
                 pass
+
+    def _correct(self, item_id: str, whole: str) -> None:
+        if item_id in self._conversation:
+            self._conversation.correct_text(item_id, self._conversation.spoken_text(item_id), whole)
 
     def _read_turn(self, event: s.ServerEvent) -> None:
         match event:
@@ -230,6 +256,7 @@ class ConversationReader:
         if played is not None:
             self._cut_unplayed(played)
         self._find_understood_end()
+        self._made.owed = self._find_owed()
         self._answer_tools()
         self._empty_room()
         for item in self._conversation.items():
@@ -244,6 +271,26 @@ class ConversationReader:
                 )
             )
         return self._made
+
+    @property
+    def _is_answering(self) -> bool:
+        return any(one.created.conversation != "none" for one in self._responses.values())
+
+    def _find_owed(self) -> Owed | None:
+        """Find whether the conversation ends before its answer does."""
+        if self._is_heard_again:
+            return None  # The user's turn comes first.
+        items = self._conversation.items()
+        last = items[-1] if items else None
+        is_broken_off = self._is_answering or self._was_answering
+        if last is None or last.role == "system":
+            return Owed() if is_broken_off else None
+        if last.role == "assistant" and last.tool_call is None:
+            is_heard = bool(self._conversation.spoken_text(last.id).strip())
+            is_cut = is_broken_off or last.id in self._cut
+            return Owed(last.id if is_heard else None) if is_cut else None
+        # A turn, a tool call or its result: the answer had not begun.
+        return Owed()
 
     def _find_understood_end(self) -> None:
         """Find the audio since the last understood turn: the client resends it.
@@ -262,6 +309,7 @@ class ConversationReader:
             if not items[-1].text:
                 self._conversation.delete(last_id)
                 self._made.closing.append(s.AgentItemDeletedEvent(item_id=last_id))
+        self._is_heard_again = bool(again)
         ends = (self._voice_ends.get(item_id, 0) for item_id in self._own_voices if item_id not in again)
         settled_ms = max(ends, default=0)
         starts = [start - BEFORE_VOICE_MS for start in again.values() if start >= settled_ms]
@@ -290,6 +338,7 @@ class ConversationReader:
             if self._conversation.is_truncated(item.id) or played_ms >= spoken_ms - 1:
                 continue
             cut = self._conversation.truncate(item.id, played_ms)
+            self._cut.add(item.id)
             self._made.closing.append(cut.event(item.id))
 
     def _answer_tools(self) -> None:

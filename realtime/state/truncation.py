@@ -97,6 +97,15 @@ class Spoken:
             self._anchors.append((self.audio_ms, len(self.text)))
         self.text += delta
 
+    def correct(self, begin: int, end: int, words: str) -> None:
+        """Replace the words between two positions: what comes behind is spoken where it was."""
+        longer = len(words) - (end - begin)
+        self._anchors = [
+            (start_ms, start if start <= begin else min(start, begin + len(words)) if start < end else start + longer)
+            for start_ms, start in self._anchors
+        ]
+        self.text = self.text[:begin] + words + self.text[end:]
+
     def teach(self) -> None:
         """Let the pace learn from this item, if its audio is complete."""
         if self.audio_complete and self.text:

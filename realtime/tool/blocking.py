@@ -148,5 +148,8 @@ def code_of(function: object) -> CodeType | None:
         function = function.func
     if not inspect.isroutine(function):
         function = getattr(type(function), "__call__")  # noqa: B004, B009 - what a call of the object runs
-    code = getattr(inspect.unwrap(getattr(function, "__func__", function)), "__code__", None)
+    function = getattr(function, "__func__", function)
+    while hasattr(function, "__wrapped__"):
+        function = function.__wrapped__
+    code = getattr(function, "__code__", None)
     return code if isinstance(code, CodeType) else None

@@ -14,12 +14,12 @@ _OTHER_SECTIONS = {
     *("other parameters", "references", "see also", "todo", "warning", "warnings", "warns"),
 }
 _REST_FIELD = re.compile(
-    r":(?P<kind>param|parameter|arg|argument|key|keyword|type|returns?|rtype|raises?|except|exception|yields?|ytype)"
-    r"(?P<words>\s+[^:]+)?:(?:\s+(?P<text>.*))?$"
+    r"^:(?P<kind>param|parameter|arg|argument|key|keyword|type|returns?|rtype|raises?|except|exception|yields?|ytype)"
+    r"(?P<words>\s[^:]+)?:(?:\s(?P<text>.*)|$)"
 )
 _REST_PARAMETERS = {"param", "parameter", "arg", "argument", "key", "keyword"}
-_GOOGLE_ENTRY = re.compile(r"\*{0,2}(?P<names>\w+)\s*(?:\(.*?\))?\s*:(?:\s+(?P<text>.*))?$")
-_NUMPY_ENTRY = re.compile(r"(?P<names>\*{0,2}\w+(?:\s*,\s*\*{0,2}\w+)*)\s*(?::.*)?$")
+_GOOGLE_ENTRY = re.compile(r"^\*{0,2}(?P<names>\w+)\s*(?:\(.*?\)\s*)?:(?:\s(?P<text>.*)|$)")
+_NUMPY_ENTRY = re.compile(r"^(?P<names>\*{0,2}\w+(?:\s*,\s*\*{0,2}\w+)*)\s*(?::.*)?$")
 
 
 def docstrings_of(function: Any) -> tuple[str, ...]:
@@ -78,7 +78,7 @@ def _head(lines: list[str], index: int) -> tuple[re.Pattern[str] | None, int] | 
         return None
     if line.rstrip().endswith(":"):
         entry, body_start = _GOOGLE_ENTRY, index + 1
-    elif index + 1 < len(lines) and re.fullmatch(r"\s*-{3,}\s*", lines[index + 1]):
+    elif index + 1 < len(lines) and re.fullmatch("-{3,}", lines[index + 1].strip()):
         entry, body_start = _NUMPY_ENTRY, index + 2
     else:
         return None

@@ -45,10 +45,10 @@ _IDENTIFIER = re.compile(
     r"|reference|ref|tracking|serial|passport|phonenumber|accountnumber|telefon|handy|konto|plz|telefono|movil|cuenta)"
     r"(?:_|$)"
 )
-_PHONE = re.compile(r"\+?\d[\d ()/.-]{6,}\d")
+_PHONE = re.compile(r"\+?\d[\d ()/.-]{6,30}\d")
 _AMOUNT = re.compile(r"([A-Z]{3}|[$€£¥])?\s?(-?\d+(?:[.,]\d{3})*(?:[.,]\d{1,2})?)\s?([A-Z]{3}|[$€£¥])?")
 _LINK = re.compile(r"https?://(?:www\.)?([\w.-]+)\S*", re.I)
-_EMAIL = re.compile(r"([\w.+-]+)@([\w-]+(?:\.[\w-]+)+)")
+_EMAIL = re.compile(r"(?<![\w.+-])([\w.+-]{1,64})@([\w-]+(?:\.[\w-]+)+)")
 _TAG = re.compile(r"<[^<>]{0,200}>")
 _MARKUP = re.compile(r"[*`~|\\^{}\[\]<>#=_\"“”„«»「」]+")
 _SPACES = re.compile(r"\s+")
@@ -121,7 +121,7 @@ def _filled(template: str, arguments: Mapping[str, object], language: Language) 
             continue
         parts.append(template[end : match.start()])
         value, end = arguments[match[1]], match.end()
-        behind = re.match(r"\s*(?:\{(\w+)\}|([$€£¥]|\w+))", template[end:])
+        behind = re.match(r"^\s*(?:\{(\w+)\}|([$€£¥]|\w+))", template[end:])
         if behind and (amount := _as_number(value)) is not None:
             code = currency_of(str(arguments.get(behind[1], "")) if behind[1] else behind[2])
             if code is not None:
@@ -216,7 +216,7 @@ def clean(text: str, language: Language) -> str:
     text = _LINK.sub(lambda match: phrases.link.format(match[1].replace(".", phrases.dot)), text)
     text = _EMAIL.sub(lambda match: f"{match[1]}{phrases.at}{match[2]}".replace(".", phrases.dot), text)
     text = _SPACES.sub(" ", _MARKUP.sub(" ", text)).strip()
-    text = re.sub(r"\s*[.!?;…。！？；]+(?=\s|$)", ",", text)
+    text = re.sub(r" ?(?<![.!?;…。！？；])[.!?;…。！？；]+(?=\s|$)", ",", text)
     return text.rstrip(" ,，").strip()
 
 

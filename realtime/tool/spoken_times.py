@@ -102,7 +102,7 @@ def ordinal_at(tokens: Sequence[str], at: int, language: Language) -> tuple[int,
         read = number_at(tokens, at, "zh")
         end = at + read[1] if read else at
         return (int(read[0]), read[1] + 1) if read and tokens[end : end + 1] in (["号"], ["日"]) else None
-    if language == "de" and (match := re.fullmatch(r"(.+?)(?:s?te[nrms]?)", token)):
+    if language == "de" and (match := re.fullmatch(r"^(.+?)(?:s?te[nrms]?)", token)):
         stem = {"er": "eins", "drit": "drei", "sieb": "sieben", "ach": "acht"}.get(match[1], match[1])
         read = number_at([stem], 0, "de")
         return (int(read[0]), 1) if read and 0 < read[0] <= 31 else None

@@ -232,7 +232,11 @@ class Deed:
         end = next((at for at, token in enumerate(self._tokens) if token in ARTICLES["es"]), len(self._tokens))
         begin = max((at + 1 for at, token in enumerate(self._tokens[:end]) if token in _SPANISH_LEADS), default=0)
         first = next((token for token in self._tokens[begin:] if token not in _CLITICS), None)
-        purposes = [verb for to, verb in pairwise(self._tokens) if to == "para" and re.fullmatch(r"\w{2,}[aei]r", verb)]
+        purposes = [
+            verb
+            for to, verb in pairwise(self._tokens)
+            if to == "para" and len(verb) > 3 and verb.endswith(("ar", "er", "ir"))
+        ]
         return [*([first] if first else []), *purposes]
 
     def is_participle(self, item: object) -> bool:

@@ -56,7 +56,7 @@ _CLEAR = _phrases(
 _WEAK = _phrases("no,nope,nah,i don't,i do not,i wouldn't,nein,nee,ne,habe ich nicht,hab ich nicht,不,不会")
 _NO = _phrases("nope,nah,nein,nee,ne")
 """What never negates the words behind it; the others of `_WEAK` may: "no cancele el hotel", "I wouldn't cancel it"."""
-_TOLD = re.compile(r"[áéíóú]\w+(?:lo|la|los|las)$")
+_TOLD = re.compile(r"[áéíóú]\w{1,20}(?:lo|la|los|las)$")
 _YES = _phrases("yes,yeah,yep,yup,ja,jawohl,si,是,是的,对,对的")
 _ORDERS = _phrases(
     "go ahead,go for it,do it,do that,please do,proceed,by all means,feel free,carry on,you can go ahead,"

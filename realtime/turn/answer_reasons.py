@@ -21,12 +21,12 @@ def _one_of(phrases: str) -> str:
 
 def _some_of(phrases: str) -> str:
     """Return a pattern for any number of phrases, a space behind each."""
-    return f"(?:{_one_of(phrases)} )*"
+    return f"(?:{_one_of(phrases)} ){{0,4}}"
 
 
 def _ends_with(phrases: str) -> str:
     """Return a pattern for any number of phrases, a space before each."""
-    return f"(?: {_one_of(phrases)})*"
+    return f"(?: {_one_of(phrases)}){{0,4}}"
 
 
 _STATE = _one_of(

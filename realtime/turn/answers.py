@@ -67,10 +67,10 @@ class Reading:
 _AGREES = {Kind.YES, Kind.WARM, Kind.PAD, Kind.ALWAYS, Kind.SORRY, Kind.DEAR}
 _REFUSES = {Kind.NO, Kind.PAD, Kind.WARM, Kind.SORRY, Kind.WAIT, Kind.ALWAYS}
 _IF_YOU_WOULD = {("if", "you", *rest) for rest in (("would",), ("could",), ("will",))}
-_LONGEST_CHARS = 2_000
-"""A longer text answers nothing: its words are not even looked at."""
+_LONGEST_CHARS = 500
+"""A longer text, over half a minute of speech, answers nothing: its words are not even looked at."""
 OTHER = Reading(Answer.OTHER)
-_HESITATION = re.compile(r"\s*(um+|uh+m?|erm|[aä]hm?|oh|eh|em|hm+|well|pues)(?:[\s,.…]+)(?!h[umh]+\b)", re.IGNORECASE)
+_HESITATION = re.compile(r"(um+|uh+m?|erm|[aä]hm?|oh|eh|em|hm+|well|pues)(?:[\s,.…]+)(?!h[umh]+\b)", re.IGNORECASE)
 """A sound before an answer; "uh huh" is one itself."""
 
 
@@ -80,8 +80,8 @@ def read_answer(words: str, arguments: Mapping[str, object], schema: Mapping[str
     It asked for consent to a call with `arguments`, whose JSON Schema is `schema`. English, German, Spanish and Chinese
     are read, whatever language the question has. Doubt is never YES.
     """
-    words = folded(words)
-    if not words.strip() or len(words) > _LONGEST_CHARS:
+    words = folded(words).strip()
+    if not words or len(words) > _LONGEST_CHARS:
         return OTHER
     words = _without_hesitation(words, language_of(question))
     if asks_for_objections(question):

@@ -208,7 +208,7 @@ def _learn_argument(known: Known, name: str, value: object) -> None:
     is_said = not (is_identifier(name) or _NO_CLOCK.search(words) or _UTC.search(text))
     _learn_text(known, text, gives_slots=is_said)
     role = next((kind for kind, pattern in _ROLES.items() if pattern.search(words)), None)
-    if role is not None and re.match(r"[A-ZÀ-Ý]\w*[a-zà-ÿ]", text.strip()):
+    if role is not None and re.match(r"^[A-ZÀ-Ý]\w*[a-zà-ÿ]", text.strip()):
         known.slots.add(role)
 
 

@@ -125,9 +125,9 @@ def _is_done(claim: Claim, deeds: Collection[Deed]) -> bool:
 
 _DENIALS = (
     (re.compile(r"^(i|we)(?:'ve| have) (.+)$", re.IGNORECASE), "{0} have not {1} yet."),
-    (re.compile(r"^(.+?)(?:'s| has) been (.+)$", re.IGNORECASE), "{0} has not been {1} yet."),
-    (re.compile(r"^(.+?) have been (.+)$", re.IGNORECASE), "{0} have not been {1} yet."),
-    (re.compile(r"^(.+?) (is|are) (.+)$", re.IGNORECASE), "{0} {1} not {2} yet."),
+    (re.compile(r"^(.{1,200}?)(?:'s| has) been (.+)$", re.IGNORECASE), "{0} has not been {1} yet."),
+    (re.compile(r"^(.{1,200}?) have been (.+)$", re.IGNORECASE), "{0} have not been {1} yet."),
+    (re.compile(r"^(.{1,200}?) (is|are) (.+)$", re.IGNORECASE), "{0} {1} not {2} yet."),
 )
 NOT_DONE: dict[Language, str] = {
     "en": "That is not done yet.",
@@ -160,7 +160,7 @@ _NEVERS = re.compile(
     rf"\b(?:in|on|since) (?:early |late )?(?:{MONTHS.replace(' ', '|')})\b|"
     r"\bsince (?:last|yesterday|monday|tuesday|wednesday|thursday|friday|saturday|sunday|noon)\b|"
     r"\b(?:lately|recently)\b|\bfor (?:years|months|weeks)\b|\b(?:once|before)$|\bmy own\b|\bto what\b|"
-    r"\bwritten to you\b|\bpaid .*\bvisit\b|"
+    r"\bwritten to you\b|\bpaid .{0,40}\bvisit\b|"
     r"\bin the past\b|\bto (?:me|us)\b|\bon your (?:side|end|part)\b|\b(?:myself|ourselves)\b|\bmy (?!manager|"
     r"supervisor|colleague|boss|team|end|side|desk|part)|"
     r"\bthis (?:year|season|month)\b|\btimes$|\bin (?:the|your) (?:basket|cart|drafts?)\b"

@@ -171,6 +171,9 @@ def _echo(settings: Interruption, seen: Evidence) -> Judgement | None:
 def _far(settings: Interruption, seen: Evidence) -> Judgement | None:
     if seen.level_db is None or seen.level_db > FAR_DB or seen.addressed:
         return None
+    words = tokens_of(seen.words or "")
+    if words and not rest_of(words, settings.backchannels)[0]:
+        return None  # People hum far more quietly than they speak.
     lasted_ms = seen.voiced_ms + seen.silent_ms
     return Judgement(Verdict.DISMISS, FAR_VOICE) if seen.ended or lasted_ms >= FAR_MS else None
 

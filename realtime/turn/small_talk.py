@@ -11,9 +11,11 @@ import unicodedata
 from collections.abc import Iterable, Sequence
 
 _WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)*")
-_HUM = re.compile(r"(?:m+h*)+(?:m+|n+)*|h+m+(?:h*m+)*|(?:u+h*|a+h*)(?:h+[ua]+h*)+|m+|hm+|(?:m+a+){2}")
+_HUM = re.compile(
+    r"m[mh]*+[mn]*|h{1,20}m(?:[hm]{0,20}m)?|(?:u{1,20}|a{1,20})h{1,20}[ua][hua]*|m{1,20}a{1,20}m{1,20}a{1,20}"
+)
 """Hummed assent in any spelling: mm, hmm, mhm, mmhmm, uhhuh, ahah; Whisper writes some "mm-hmm" as "Mama."."""
-_FILLER = re.compile(r"u+[hm]+|e+r+m*|a+h+|o+h+|eh+m*|ä+h*m*|euh+|h+u+h+|ha+|wow+")
+_FILLER = re.compile(r"u{1,20}[hm]+|e{1,20}r+m*|a{1,20}h+|o{1,20}h+|eh+m*|ä+h*m*|euh+|h{1,20}u{1,20}h+|ha+|wow+")
 
 BACKCHANNELS: dict[str, str] = {
     "en": (

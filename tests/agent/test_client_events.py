@@ -570,6 +570,127 @@ async def test_audio_without_a_format_is_16_khz_and_both_spellings_are_read() ->
         assert errors(made) == []
 
 
+@pytest.mark.parametrize("confirms", [True, False])
+async def test_cleared_audio_is_reported_once_whether_or_not_the_model_confirms_it(confirms: bool) -> None:
+    async with call(config=MANUAL) as made:
+        made.hear(300)
+        made.receive(c.ClientAudioClearEvent())
+        if confirms:
+            made.link.say(m.ModelInputClearedEvent())
+        assert len(made.of(s.AgentInputClearedEvent)) == 1
+        assert len(made.link.got(base.AudioClear)) == 1
+
+
+async def test_what_a_model_cannot_forget_is_refused_and_stays_part_of_the_turn() -> None:
+    async with call(profile=msgspec.structs.replace(PROFILE, supports_audio_clear=False), config=MANUAL) as made:
+        made.receive(c.ClientAudioClearEvent(event_id="nothing yet"))
+        made.hear(300)
+        made.receive(c.ClientAudioClearEvent(event_id="too late"))
+        (error,) = made.of(s.AgentErrorEvent)
+        assert (error.code, error.client_event_id) == ("unsupported_audio_clear", "too late")
+        assert len(made.of(s.AgentInputClearedEvent)) == 1
+        made.receive(c.ClientAudioCommitEvent())
+        assert len(made.link.got(base.AudioCommit)) == 1
+        assert made.link.got(base.AudioClear) == []
+
+
+AT_48_KHZ = {"encoding": "pcm16", "sample_rate": 48_000}
+LIKE_THE_CALL: list[tuple[dict[str, Any], AudioFormat, int]] = [
+    ({}, AudioFormat(), 16_000),
+    ({"rate": 8_000}, AudioFormat(), 8_000),
+    ({"type": "audio/pcm"}, AudioFormat(), 16_000),
+    ({"type": "audio/pcm", "channels": None}, AudioFormat(), 16_000),
+    (AT_48_KHZ, AudioFormat(), 48_000),
+    (AT_48_KHZ | {"channels": 1}, AudioFormat(encoding="pcm16"), 48_000),
+    (AT_48_KHZ, AudioFormat(type="audio/pcm", channels=1), 48_000),
+    (AT_48_KHZ, AudioFormat(rate=24_000), 24_000),
+    ({"rate": 8_000}, AudioFormat(sample_rate=48_000), 48_000),
+]
+"""The call's format, that of the audio, and the rate that holds."""
+
+
+async def set_before(wanted: SessionConfig, audio: c.ClientAudioAppendEvent) -> bytes:
+    async with call(config=wanted) as made:
+        made.receive(audio)
+        return made.link.heard_bytes()
+
+
+async def set_later(wanted: SessionConfig, audio: c.ClientAudioAppendEvent) -> bytes:
+    async with call() as made:
+        format = msgspec.to_builtins(wanted.input_audio_format)
+        made.receive(c.ClientSessionUpdateEvent(config={"input_audio_format": format}), audio)
+        return made.link.heard_bytes()
+
+
+async def set_as_an_object(wanted: SessionConfig, audio: c.ClientAudioAppendEvent) -> bytes:
+    async with alone() as made:
+        settings: Any = SessionConfig(input_audio_format=wanted.input_audio_format)
+        await made.agent.handle_input(c.ClientSessionUpdateEvent(config=settings))
+        await made.agent.handle_input(audio)
+        return made.link.heard_bytes()
+
+
+async def set_without_a_server(wanted: SessionConfig, audio: c.ClientAudioAppendEvent) -> bytes:
+    async with alone(config=wanted) as made:
+        await made.agent.handle_input(audio)
+        return made.link.heard_bytes()
+
+
+async def set_for_an_item(wanted: SessionConfig, audio: c.ClientAudioAppendEvent) -> bytes:
+    async with call(config=wanted) as made:
+        part = ContentPart(type="audio", audio=audio.audio, format=audio.format)
+        made.receive(c.ClientItemCreateEvent(item=Item(id="said", role="user", content=(part,))))
+        return made.link.got(base.ItemCreate)[0].item.content[0].audio or b""
+
+
+@pytest.mark.parametrize("way", [set_before, set_later, set_as_an_object, set_without_a_server, set_for_an_item])
+@pytest.mark.parametrize(("given", "said", "rate_hz"), LIKE_THE_CALL)
+async def test_audio_that_says_no_rate_has_the_one_of_the_call(
+    given: dict[str, Any], said: AudioFormat, rate_hz: int, way: Any
+) -> None:
+    """A second of it is a second for the model, at 16 kHz, whichever way the rate was set."""
+    wanted = SessionConfig.from_dict({"input_audio_format": given})
+    heard = await way(wanted, c.ClientAudioAppendEvent(audio=speech(1_000, rate_hz), format=said))
+    assert len(heard) == pytest.approx(32_000, abs=200)
+
+
+WRONG_FORMATS: list[dict[str, Any]] = [
+    {"channels": 2},
+    {"channels": 0},
+    {"rate": 48_000, "channels": 6},
+    {"rate": 1},
+    {"encoding": "opus"},
+    {"type": "audio/pcmu", "rate": 8_000},
+    {"rate": 16_000, "sample_rate": 48_000},
+]
+
+
+@pytest.mark.parametrize("given", WRONG_FORMATS)
+async def test_a_format_that_cannot_be_is_refused_wherever_it_is_given(given: dict[str, Any]) -> None:
+    wrong = msgspec.convert(given, AudioFormat)
+    part = ContentPart(type="audio", audio=speech(100), format=wrong)
+    async with call() as made:
+        made.receive(c.ClientSessionUpdateEvent(config={"input_audio_format": given, "instructions": "Never."}))
+        made.receive(c.ClientSessionUpdateEvent(config={"output_audio_format": given}))
+        made.receive(c.ClientAudioAppendEvent(audio=speech(100), format=wrong))
+        made.receive(c.ClientItemCreateEvent(item=Item(id="said", role="user", content=(part,))))
+        assert errors(made) == ["unsupported_audio_format"] * 4
+        made.hear(100)
+        assert made.link.heard_bytes() == speech(100), "all else is as before"
+    for config in (SessionConfig(input_audio_format=wrong), SessionConfig(output_audio_format=wrong)):
+        with pytest.raises(ClientError, match="audio") as raised:
+            async with alone(config=config):
+                pass
+        assert raised.value.code == "unsupported_audio_format"
+
+
+@pytest.mark.parametrize("key", ["sampleRate", "channelCount", "sample_rate_hertz", "bits_per_sample", "rate_hz"])
+def test_a_config_whose_format_has_another_key_is_refused_by_its_name(key: str) -> None:
+    for side in ("input_audio_format", "output_audio_format"):
+        with pytest.raises(ValueError, match=f"config.{side}: audio format has no '{key}': its keys are type, rate"):
+            SessionConfig.from_dict({side: {"encoding": "pcm16", key: 2}})
+
+
 REFUSED: list[tuple[c.ClientEvent, str]] = [
     (c.ClientAudioAppendEvent(audio=speech(100), format=AudioFormat(encoding="opus")), "unsupported_audio_format"),
     (c.ClientAudioAppendEvent(audio=speech(100), format=AudioFormat(rate=4_000)), "unsupported_audio_format"),

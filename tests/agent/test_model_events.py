@@ -67,6 +67,56 @@ DIRECT: list[m.ModelEvent] = [
 ]
 """Each model event that becomes the agent's event of the same name at once, in an order that makes sense."""
 
+LOST: list[tuple[list[str], str, str]] = [
+    (["I ", "cannot ", "come."], "I cannot come.", "I cannot come."),
+    (["I ", "come."], "I cannot come.", "I cannot come."),
+    (["Hi \ufffd", "\ufffd there"], "Hi \U0001f600 there", "Hi \U0001f600 there"),
+    (["cannot come."], "I cannot come.", "I cannot come."),
+    (["I cannot"], "I cannot come.", "I cannot come."),
+    ([], "I cannot come.", "I cannot come."),
+    (["I come."], "", "I come."),
+    ([" I come. "], "I come.", " I come. "),
+    (["I come. And I stay."], "I come.", "I come. And I stay."),
+]
+"""The deltas that arrived, the provider's words at the end, and what was said."""
+
+
+@pytest.mark.parametrize(("deltas", "whole", "said"), LOST)
+async def test_the_words_at_the_end_replace_those_of_which_a_delta_was_lost(
+    deltas: list[str], whole: str, said: str
+) -> None:
+    async with call() as made:
+        written = {"response_id": made.link.begin(), "item_id": "t1"}
+        made.link.say(*(m.ModelResponseTextDeltaEvent(delta=delta, **written) for delta in deltas))
+        made.link.say(m.ModelResponseTextDoneEvent(text=whole, **written))
+        made.link.say(m.ModelResponseDoneEvent(response_id=written["response_id"]))
+        spoken = {"response_id": made.link.begin(), "item_id": "a1"}
+        made.link.say(*(m.ModelResponseAudioTranscriptDeltaEvent(delta=delta, **spoken) for delta in deltas))
+        made.link.say(m.ModelResponseAudioDeltaEvent(delta=speech(500, 24_000), format=AUDIO, **spoken))
+        made.link.say(m.ModelResponseAudioTranscriptDoneEvent(transcript=whole, **spoken))
+        made.link.say(m.ModelResponseAudioDoneEvent(**spoken))
+        made.link.say(m.ModelResponseDoneEvent(response_id=spoken["response_id"]))
+        await asyncio.sleep(2)
+        (done,) = made.of(s.AgentResponseAudioTranscriptDoneEvent)
+        assert done.transcript == said
+        assert [item.item.text for item in made.of(s.AgentItemDoneEvent)] == [whole or said, said.strip()]
+
+
+async def test_an_interruption_cuts_the_words_that_the_provider_had_corrected() -> None:
+    async with call(clock=AcknowledgedPlayback(24_000)) as made:
+        spoken = {"response_id": made.link.begin(), "item_id": "a1"}
+        made.link.say(
+            m.ModelResponseAudioTranscriptDeltaEvent(delta="Well, I come tonight.", **spoken),
+            m.ModelResponseAudioDeltaEvent(delta=speech(2_000, 24_000), format=AUDIO, **spoken),
+            m.ModelResponseAudioTranscriptDoneEvent(transcript="Well, I cannot come tonight.", **spoken),
+            m.ModelResponseAudioDoneEvent(**spoken),
+        )
+        made.receive(c.ClientPlaybackAckEvent(item_id="a1", played_ms=1_200), c.ClientTextAppendEvent(text="Stop."))
+        made.receive(c.ClientPlaybackAckEvent(item_id="a1", played_ms=1_200, flushed=True))
+        await asyncio.sleep(2)
+        assert made.transcript()[0] == ("assistant", "Well, I cannot")
+
+
 OTHERWISE = {
     m.ModelSessionCreatedEvent,
     m.ModelSessionEndedEvent,

@@ -59,6 +59,20 @@ async def test_a_cut_keeps_what_was_said_and_tells_what_was_heard() -> None:
 
 
 @pytest.mark.virtual_time(limit_s=60)
+@pytest.mark.parametrize(
+    ("whole", "text"),
+    [("one two three four five", "one two three four five"), ("one two", "one two three four"), ("1 2", "1 2")],
+)
+async def test_the_whole_words_at_the_end_are_the_caption_unless_they_are_only_the_heard_ones(
+    whole: str, text: str
+) -> None:
+    ear, captions = made()
+    says(ear, captions, "one two three four", 4.0)
+    captions.take(s.AgentResponseAudioTranscriptDoneEvent(item_id="a1", response_id="r1", transcript=whole))
+    assert captions.all(0.0)[0].text == text
+
+
+@pytest.mark.virtual_time(limit_s=60)
 async def test_the_words_of_the_user_are_a_guess_until_they_are_known() -> None:
     _, captions = made()
     captions.take(s.AgentInputStartedEvent(item_id="u1", audio_start_ms=0, seq=3))

@@ -1,6 +1,7 @@
 """Frames of every kind of nonsense: each is an event or a ClientError with a code, nothing else."""
 
 import json
+from collections.abc import Callable
 from typing import Any, get_args
 
 import pytest
@@ -9,11 +10,14 @@ from hypothesis import strategies as st
 
 from realtime.dialects import ClientDialect
 from realtime.dialects.agentscope1 import AgentScope1Dialect
+from realtime.dialects.gemini.dialect import GeminiDialect
 from realtime.dialects.native import NativeDialect
+from realtime.dialects.openai_family.openai import OpenAIDialect
 from realtime.errors import ClientError
 from realtime.event import client as c
 from realtime.event.base import Event
 from realtime.event.decode import classes_by_type
+from realtime.runtime import Runtime
 from tests.volumes import volume
 
 TYPES = [*classes_by_type(c.ClientEvent)]
@@ -112,3 +116,66 @@ def test_binary_frames_need_the_native_subprotocol(dialect: ClientDialect) -> No
 
     assert isinstance(error, ClientError)
     assert (error.code, "realtime.v1" in error.message) == ("invalid_frame", True)
+
+
+HALF = {
+    "escaped": (r"Hi \ud83d", "Hi \ufffd"),
+    "the second": (r"\uDE00 Hi", "\ufffd Hi"),
+    "whole": (r"Hi \ud83d\ude00", "Hi \U0001f600"),
+    "behind a backslash": (r"C:\\ud83d", r"C:\ud83d"),
+    "as it is": ("Hi \ud83d", "Hi \ufffd"),
+    "two halves as they are": ("Hi \ud83d\ude00", "Hi \U0001f600"),
+}
+
+
+def gemini() -> ClientDialect:
+    dialect = GeminiDialect(Runtime(), life_s=600, drain_s=5)
+    dialect.decode('{"setup": {"model": "models/m"}}')
+    return dialect
+
+
+SAYS: dict[str, tuple[Callable[[], ClientDialect], str]] = {
+    "native": (NativeDialect, '{"type": "client_text_append", "text": "@"}'),
+    "agentscope": (AgentScope1Dialect, '{"type": "client_text_append", "text": "@"}'),
+    "openai": (
+        lambda: OpenAIDialect("gpt-realtime", Runtime()),
+        '{"type": "conversation.item.create", "item": {"type": "message", "role": "user", '
+        '"content": [{"type": "input_text", "text": "@"}]}}',
+    ),
+    "gemini": (gemini, '{"realtimeInput": {"text": "@"}}'),
+}
+
+
+@pytest.mark.parametrize(("sent", "read"), HALF.values(), ids=HALF)
+@pytest.mark.parametrize(("dialect_of", "frame"), SAYS.values(), ids=SAYS)
+def test_half_a_character_in_what_a_client_says_costs_only_itself(
+    dialect_of: Callable[[], ClientDialect], frame: str, sent: str, read: str
+) -> None:
+    """A browser that cuts text by its length sends one."""
+    event = dialect_of().decode(frame.replace("@", sent))
+    text = event.item.text if isinstance(event, c.ClientItemCreateEvent) else getattr(event, "text", None)
+    assert text == read
+
+
+def test_half_a_character_hides_no_other_fault() -> None:
+    frame = r'{"type": "client_dance", "text": "\ud83d", "event_id": "mine"}'
+    refused = read(NativeDialect(), frame)
+    assert isinstance(refused, ClientError)
+    assert (refused.code, refused.client_event_id) == ("unknown_event", "mine")
+
+
+def test_a_tools_result_may_hold_blocks_of_another_version() -> None:
+    picture = {"type": "image", "source": {"type": "url", "url": "https://a.b/c.png"}}
+    fields = {"type": "client_tool_result", "id": "c1", "name": "f", "event_id": "mine"}
+    call = {"type": "tool_use", "id": "c1", "name": "f", "input": {"a": 1}}
+    for dialect in (NativeDialect(), AgentScope1Dialect()):
+        frame = fields | {"output": [{"type": "text", "text": "Hi"}, picture], "tool_call": call}
+        event = dialect.decode(json.dumps(frame))
+        assert isinstance(event, c.ClientToolResultEvent)
+        assert isinstance(event.output, list)
+        assert [block.type for block in event.output] == ["text", "data"]
+        assert event.tool_call is not None
+        assert event.tool_call.input == '{"a": 1}'
+        wrong = read(dialect, json.dumps(frame | {"output": [7]}))
+        assert isinstance(wrong, ClientError)
+        assert (wrong.code, wrong.client_event_id) == ("invalid_event", "mine")

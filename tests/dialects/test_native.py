@@ -262,6 +262,25 @@ def test_a_native_client_is_believed_what_it_played_and_told_what_arrived() -> N
     assert listener.tells_received_audio
 
 
+def test_binary_speech_has_a_new_rate_once_the_server_has_confirmed_it() -> None:
+    dialect = binary()
+    for config, rate_hz in [({"instructions": "x"}, 16_000), ({"input_audio_format": {"rate": 8_000}}, 8_000)]:
+        dialect.encode(s.ServerSessionUpdatedEvent(session_id="s", config=config))
+        event = dialect.decode(frames.pack(frames.CLIENT_AUDIO, 0, 0, 0, b""))
+        assert isinstance(event, c.ClientAudioAppendEvent)
+        assert event.format == AudioFormat.pcm16(rate_hz)
+
+
+@pytest.mark.parametrize("key", ["sampleRate", "channelCount", "num_channels", "sample_width", "sample_rate_hz"])
+def test_speech_whose_format_has_another_key_is_refused_by_its_name(key: str) -> None:
+    """Heard at another rate, or as mono, it would be noise without an error."""
+    for more in ({}, {"rate": 16_000}):
+        frame = {"type": "client_audio_append", "audio": "", "format": {key: 2, **more}, "event_id": "mine"}
+        with pytest.raises(ClientError, match=f"audio format has no '{key}'") as raised:
+            NativeDialect().decode(json.dumps(frame))
+        assert (raised.value.code, raised.value.client_event_id) == ("unsupported_audio_format", "mine")
+
+
 @pytest.mark.parametrize("key", ["input_audio_format", "output_audio_format"])
 def test_a_rate_that_cannot_be_is_refused(key: str) -> None:
     config = SessionConfig.from_dict({key: {"type": "audio/pcm", "rate": 4_000}})

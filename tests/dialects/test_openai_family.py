@@ -46,6 +46,37 @@ def test_an_update_that_the_call_refuses_changes_nothing(kind: type[Call]) -> No
     assert call.frames[-1]["session"]["instructions"] == ""
 
 
+REFUSED_CLEAR = s.AgentErrorEvent(error_type="client_error", code="unsupported_audio_clear", message="no")
+
+
+@pytest.mark.parametrize(
+    ("kind", "detection"),
+    [(OpenAICall, {"audio": {"input": {"turn_detection": None}}}), (DashScopeCall, {"turn_detection": None})],
+)
+@pytest.mark.parametrize(
+    ("before", "answer", "behind", "told", "is_enough"),
+    [
+        (9_600, s.AgentInputClearedEvent(), 0, "input_audio_buffer.cleared", False),
+        (9_600, s.AgentInputClearedEvent(), 9_600, "input_audio_buffer.cleared", True),
+        (9_600, REFUSED_CLEAR, 0, "error", True),
+        (2_400, REFUSED_CLEAR, 3_200, "error", True),
+    ],
+)
+def test_a_clear_empties_what_was_appended_before_it_unless_it_is_refused(
+    kind: type[Call], detection: Json, before: int, answer: s.ServerEvent, behind: int, told: str, is_enough: bool
+) -> None:
+    call = kind()
+    call.update(**detection)
+    call.append(before)
+    call.say("input_audio_buffer.clear")
+    call.append(behind)
+    assert call.tell(answer) == [told]
+    if is_enough:
+        assert isinstance(call.say("input_audio_buffer.commit"), c.ClientAudioCommitEvent)
+    else:
+        call.refused("input_audio_buffer.commit")
+
+
 @pytest.mark.parametrize(
     ("kind", "detection", "hundred_ms", "code"),
     [

@@ -35,6 +35,15 @@ def test_types_are_the_names_in_upper_snake_case() -> None:
     assert [event.type for event in SAMPLES] == [re.sub(r"(?<!^)(?=[A-Z])", "_", name).upper() for name in names]
 
 
+def test_a_users_answer_is_made_of_names_of_this_module_also_with_a_call_of_another_version() -> None:
+    call = {"type": "tool_use", "id": "c1", "name": "f", "input": {"a": 1}}
+    frame = {"type": "USER_CONFIRM_RESULT", "id": "e1", "created_at": "t", "reply_id": "r"}
+    read = read_reply_event(frame | {"confirm_results": [{"confirmed": True, "tool_call": call}]})
+    answer = public.ConfirmResult(confirmed=True, tool_call=ToolCallBlock(id="c1", name="f", input='{"a": 1}'))
+    made = public.UserConfirmResultEvent(id="e1", created_at="t", reply_id="r", confirm_results=[answer])
+    assert read == made
+
+
 def test_every_event_has_its_fields_in_their_order() -> None:
     """EVT-26, EVT-27, EVT-28: text. EVT-29, EVT-30, EVT-31: thinking. EVT-32, EVT-33, EVT-34: data, which is base64 on
     the wire. EVT-35: the start of a call. EVT-44: hints. EVT-47: custom events."""

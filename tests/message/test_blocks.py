@@ -17,6 +17,7 @@ from realtime.message import (
     DataBlock,
     HintBlock,
     ImageBlock,
+    Msg,
     PermissionRule,
     TextBlock,
     ThinkingBlock,
@@ -76,6 +77,75 @@ def test_a_block_of_another_shape_is_refused() -> None:
     for data in ({}, {"type": "tool_use"}, {"type": 7}, {"type": "text", "text": 7}, {"type": "data"}):
         with pytest.raises(ValueError, match=r"unknown block type|Block: "):
             read_block(data)
+
+
+USED = {"type": "tool_use", "id": "call_1", "name": "weather"}
+FILM = "AAAAGGZ0eXBtcDQy"
+OLDER: list[tuple[dict[str, Any], dict[str, Any]]] = [
+    (USED | {"input": {"city": "Zürich"}}, CALL | {"input": '{"city": "Zürich"}'}),
+    (USED | {"input": {}}, CALL | {"input": "{}"}),
+    (USED | {"input": None}, CALL | {"input": ""}),
+    (USED, CALL | {"input": ""}),
+    (USED | {"input": '{"a":1}'}, CALL | {"input": '{"a":1}'}),
+    (USED | {"input": {"a": 1}, "raw_input": '{"a":1}'}, CALL | {"input": '{"a":1}'}),
+    (USED | {"input": {"a": 1}, "raw_input": None, "content": "?"}, CALL | {"input": '{"a": 1}'}),
+    (USED | {"id": "", "name": "", "input": {}}, CALL | {"id": "", "name": "", "input": "{}"}),
+    (CALL | {"input": {"a": 1}, "state": "FINISHED"}, CALL | {"input": '{"a": 1}', "state": "finished"}),
+    (RESULT | {"output": None}, RESULT | {"output": ""}),
+    (
+        RESULT | {"output": [{"type": "text", "text": "rain", "id": "t"}]},
+        RESULT | {"output": [TextBlock(text="rain", id="t")]},
+    ),
+]
+"""Calls and results of other versions, and as what they are read."""
+
+
+@pytest.mark.parametrize(("written", "read"), OLDER)
+def test_calls_and_results_of_other_versions_are_read(written: dict[str, Any], read: dict[str, Any]) -> None:
+    kind = ToolResultBlock if read["type"] == "tool_result" else ToolCallBlock
+    assert read_block(written) == kind(**read)
+    assert Msg("Ann", [written], "assistant").content == [kind(**read)]
+    assert Msg.model_validate({"name": "Ann", "role": "assistant", "content": [written]}).content == [kind(**read)]
+
+
+UNTYPED: list[tuple[dict[str, Any], str]] = [
+    ({"type": "data", "source": {"type": "url", "url": "https://a.b/c.wav"}}, "audio/x-wav"),
+    ({"type": "image", "source": {"type": "url", "url": "https://a.b/c.png?x=1"}}, "image/png"),
+    ({"type": "image", "source": {"type": "url", "url": "https://a.b/c"}}, "image/*"),
+    ({"type": "audio", "source": {"type": "url", "url": "https://a.b/c.png"}}, "audio/*"),
+    ({"type": "data", "source": {"type": "url", "url": "https://a.b/c"}}, "application/octet-stream"),
+    ({"type": "data", "source": {"type": "url", "url": "data:image/png;base64,AAAA"}}, "image/png"),
+    ({"type": "data", "source": {"type": "base64", "data": "iVBORw0KGgo="}}, "image/png"),
+    ({"type": "data", "source": {"type": "base64", "data": "iVBORw0KGgo=", "media_type": None}}, "image/png"),
+    ({"type": "data", "source": {"type": "base64", "data": "iVBORw0KGgo=", "media_type": ""}}, "image/png"),
+    ({"type": "data", "source": {"type": "base64", "data": "/9j/4AAQ"}}, "image/jpeg"),
+    ({"type": "audio", "source": {"type": "base64", "data": "UklGRigAAABXQVZFZm10IA=="}}, "audio/wav"),
+    ({"type": "video", "source": {"type": "base64", "data": FILM}}, "video/mp4"),
+    ({"type": "video", "source": {"type": "base64", "data": "AAAA"}}, "video/*"),
+    ({"type": "image", "source": {"type": "base64", "data": "AAAA", "media_type": "image/x"}}, "image/x"),
+]
+"""Media of other versions, and the media type that they are taken for."""
+
+
+@pytest.mark.parametrize(("written", "media_type"), UNTYPED)
+def test_media_without_a_type_or_of_an_older_kind_are_read(written: dict[str, Any], media_type: str) -> None:
+    """AMB-09: by the ending of the address, by the first bytes, else by the kind of the block."""
+    for block in (read_block(written), read_block(RESULT | {"output": [written]})):
+        media = block.media[0] if isinstance(block, ToolResultBlock) else block
+        assert isinstance(media, DataBlock)
+        assert media.source.media_type.replace("x-wav", "wav") == media_type.replace("x-wav", "wav")
+
+
+def test_what_is_wrong_in_a_block_of_another_version_is_named() -> None:
+    for wrong, sentence in (
+        (USED | {"input": 7}, "ToolCallBlock: Expected `str`, got `int`"),
+        ({"type": "tool_use", "name": "f"}, "ToolCallBlock: .*`id`"),
+        ({"type": "image"}, "DataBlock: .*`source`"),
+        ({"type": "image", "source": {"type": "base64", "data": "?"}}, "DataBlock: "),
+        ({"type": ["tool_use"]}, "unknown block type"),
+    ):
+        with pytest.raises(ValueError, match=sentence):
+            read_block(wrong)
 
 
 def test_the_text_of_a_result_is_that_of_its_text_blocks() -> None:

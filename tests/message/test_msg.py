@@ -246,7 +246,8 @@ def test_what_is_no_message_is_refused_in_a_sentence() -> None:
         (user | {"role": "tool", "content": []}, "a role is one of"),
         (user | {"name": 7, "content": []}, "name of a message is text"),
         (user | {"content": [7]}, "content of a message"),
-        (user | {"content": [{"type": "tool_use"}]}, "unknown block type"),
+        (user | {"content": [{"type": "tool_used"}]}, "unknown block type"),
+        (user | {"content": [{"type": "tool_use"}]}, "missing required field `id`"),
         (user | {"content": [CALL.model_dump()]}, "holds no tool_call"),
         (user | {"role": "assistant", "content": [], "usage": {"input_tokens": "x"}}, "no message"),
     ]

@@ -93,6 +93,12 @@ LACKS: list[tuple[dict[str, object], ModelInput, str, str]] = [
         "unsupported_item_delete",
         "toy-1 cannot delete an item from its context",
     ),
+    (
+        {"supports_audio_clear": False},
+        AudioClear(),
+        "unsupported_audio_clear",
+        "toy-1 cannot forget what it has heard: the turn goes on",
+    ),
 ]
 """What a profile lacks, what then is refused, and how."""
 

@@ -273,6 +273,129 @@ def test_words_that_quote_a_frame_type_are_words(provider: str) -> None:
     assert event.delta == words
 
 
+GRIN = "\U0001f600"
+FIRST, SECOND = rb"\ud83d", rb"\ude00"
+HALVES: dict[str, tuple[list[bytes], str]] = {
+    "two deltas": ([b"Hi " + FIRST, SECOND + b"!"], f"Hi {GRIN}!"),
+    "three deltas": ([b"Hi ", FIRST, SECOND + b"!"], f"Hi {GRIN}!"),
+    "upper case": ([rb"Hi \uD83D", rb"\uDE00!"], f"Hi {GRIN}!"),
+    "as bytes": ([b"Hi \xed\xa0\xbd", b"\xed\xb8\x80!"], f"Hi {GRIN}!"),
+    "no other half": ([b"Hi " + FIRST, b"all!"], "Hi \ufffdall!"),
+    "the second alone": ([b"Hi ", SECOND + b"!"], "Hi \ufffd!"),
+    "two first halves": ([b"Hi " + FIRST + FIRST, SECOND + b"!"], f"Hi \ufffd{GRIN}!"),
+    "inside a delta": ([b"Hi " + FIRST + b"all" + SECOND, b"!"], "Hi \ufffdall\ufffd!"),
+    "half of its UTF-8": ([b"Hi \xf0\x9f", b"all!"], "Hi \ufffdall!"),
+    "Latin-1": ([b"caf\xe9 ", b"au lait!"], "caf\ufffd au lait!"),
+    "beside a whole one": ([b"Hi " + FIRST + SECOND + FIRST, b"!"], f"Hi {GRIN}\ufffd!"),
+    "escaped backslashes": ([rb"C:\\ud83d " + FIRST, b"!"], r"C:\ud83d" + " \ufffd!"),
+}
+
+
+def family_deltas(codec: FamilyCodec[Any], kind: str, pieces: list[bytes]) -> list[ModelEvent]:
+    frames = [dump({"type": kind} | PLACE | {"delta": "@"}).encode().replace(b"@", piece) for piece in pieces]
+    return [event for frame in frames for event in codec.decode(frame)]
+
+
+@of_the_family
+@pytest.mark.parametrize(("pieces", "words"), HALVES.values(), ids=HALVES)
+@pytest.mark.parametrize("kind", ["audio_transcript", "text"])
+def test_half_a_character_loses_nothing_but_itself(provider: str, kind: str, pieces: list[bytes], words: str) -> None:
+    codec = SPEAKING[provider]()
+    type_name = AUDIO[provider].replace("audio", kind)
+    said = family_deltas(codec, type_name, pieces)
+    assert "".join(cast(Any, event).delta for event in said) == words
+    whole = dump({"type": type_name.replace("delta", "done")} | PLACE | {"text": "@", "transcript": "@"}).encode()
+    (done,) = codec.decode(whole.replace(b"@", b"".join(pieces)))
+    assert (cast(Any, done).text if kind == "text" else cast(Any, done).transcript) == words
+    assert codec.reader.broken_frames == 0
+
+
+@pytest.mark.parametrize(("pieces", "words"), HALVES.values(), ids=HALVES)
+def test_half_a_character_of_gemini_loses_nothing_but_itself(pieces: list[bytes], words: str) -> None:
+    """What it said of the user, aloud, in writing and in thought."""
+    for frame in ({"outputTranscription": {"text": "@"}}, {"modelTurn": {"parts": [{"text": "@", "thought": True}]}}):
+        codec = opened_gemini()
+        frames = [dump({"serverContent": frame}).encode().replace(b"@", piece) for piece in pieces]
+        events = [event for one in frames for event in codec.decode(one)]
+        events += content(codec, generationComplete=True, turnComplete=True)
+        assert "".join(event.delta for event in events if isinstance(getattr(event, "delta", None), str)) == words
+        done = [event for event in events if event.type.endswith(("transcript_done", "thinking_done"))]
+        assert [getattr(event, "transcript", "") or getattr(event, "thinking", "") for event in done][-1:] == [words]
+        assert (codec.reader.unknown_frames, codec.reader.broken_frames) == (0, 0)
+
+
+def test_half_a_character_in_what_the_user_said_and_in_a_call_is_mended() -> None:
+    codec = openai()
+    item_id = {"item_id": "u", "content_index": 0}
+    kind = "conversation.item.input_audio_transcription"
+    for part, expected in (("delta", "\ufffd"), ("completed", "\ufffd")):
+        field = "delta" if part == "delta" else "transcript"
+        (event,) = codec.decode(dump({"type": f"{kind}.{part}"} | item_id | {field: "a@"}).replace("@", r"\ud83db"))
+        assert getattr(event, field) == f"a{expected}b"
+    call = {
+        "type": "function_call",
+        "id": "i",
+        "call_id": "c",
+        "name": "f",
+        "arguments": '{"a":"@"}',
+        "status": "completed",
+    }
+    frame = dump({"type": "response.output_item.done", "response_id": "r", "output_index": 0, "item": call})
+    (used,) = only(codec.decode(frame.replace("@", r"\ud83d")), ModelEvents.ModelResponseToolUseDoneEvent)
+    assert used.tool_use.input == '{"a":"\ufffd"}'
+    gem = opened_gemini()
+    heard = [
+        event
+        for piece in (FIRST, SECOND)
+        for event in gem.decode(
+            dump({"serverContent": {"inputTranscription": {"text": "@"}}}).encode().replace(b"@", piece)
+        )
+    ]
+    heard += content(gem, modelTurn={"parts": [{"text": "Yes."}]}, turnComplete=True)
+    (done,) = only(heard, ModelEvents.ModelInputTranscriptionDoneEvent)
+    assert done.transcript == GRIN
+
+
+def test_what_xai_says_beyond_openai_is_known() -> None:
+    """Its words so far may correct those before: a guess until they are complete."""
+    codec = openai()
+    kind = "conversation.item.input_audio_transcription"
+    assert one(codec, "ping", timestamp=1_780_000_000) == []
+    guesses = [one(codec, f"{kind}.updated", item_id="u", transcript=words) for words in ("Tell", "Tell me", "")]
+    assert guesses == [
+        [ModelEvents.ModelInputTranscriptionDeltaEvent(item_id="u", delta="", interim="Tell")],
+        [ModelEvents.ModelInputTranscriptionDeltaEvent(item_id="u", delta="", interim="Tell me")],
+        [],
+    ]
+    (done,) = one(codec, f"{kind}.completed", item_id="u", transcript="Tell me more")
+    assert isinstance(done, ModelEvents.ModelInputTranscriptionDoneEvent)
+    assert (codec.reader.unknown_frames, codec.reader.broken_frames) == (0, 0)
+
+
+def test_a_field_that_is_dropped_breaks_no_frame() -> None:
+    codec = openai()
+    assert one(codec, "response.output_text.delta", **PLACE | {"output_index": "one"}, delta="Hi") != []
+    assert one(codec, "error", error={"code": 5}) != []
+    assert codec.reader.broken_frames == 0
+    gem = opened_gemini()
+    assert content(gem, outputTranscription={"text": "Hi"}, turnComplete="yes", modelTurn=7) != []
+    assert gem.reader.broken_frames == 0
+    assert content(gem, outputTranscription=7) == []
+    assert hear(gem, serverContent=7) == []
+    assert gem.reader.broken_frames == 1
+
+
+def test_a_cumulative_transcript_that_ends_in_half_a_character_is_told_without_it() -> None:
+    codec = dashscope()
+    kind = "conversation.item.input_audio_transcription"
+    texts = [rb"Hi", rb"Hi \ud83d", rb"Hi \ud83d\ude00 you"]
+    frames = [
+        dump({"type": f"{kind}.delta", "item_id": "u", "text": "@"}).encode().replace(b"@", text) for text in texts
+    ]
+    said = only([e for frame in frames for e in codec.decode(frame)], ModelEvents.ModelInputTranscriptionDeltaEvent)
+    assert "".join(event.delta for event in said) == f"Hi {GRIN} you"
+
+
 UNREADABLE = {
     b"": (0, 1),
     b"not json": (0, 1),

@@ -246,6 +246,28 @@ def test_of_several_paths_one_that_is_denied_denies_all_and_only_all_that_are_al
     assert decide(rule(ALLOW), tool=tool, path=["", "notes/a.md", ".ssh/config"]).bypass_immune
 
 
+@pytest.mark.parametrize(
+    ("pattern", "path", "fits"),
+    [
+        ("notes/*.md", "notes/a.md", True),
+        ("notes/*.md", "notes/old/a.md", False),
+        ("notes/**/*.md", "notes/a.md", True),
+        ("notes/**/*.md", "notes/old/older/a.md", True),
+        ("notes/**", "notes/old/a.md", True),
+        ("notes/??.md", "notes/ab.md", True),
+        ("notes/?.md", "notes/ab.md", False),
+        ("notes/[*].md", "notes/*.md", True),
+        ("notes/[*].md", "notes/a.md", False),
+        # A backtracking match of these would take longer than anyone waits.
+        (f"notes/{'*a' * 30}", f"notes/{'a' * 2_000}b", False),
+        (f"{'**/a/' * 20}b", "a/" * 1_000, False),
+        ("notes/*a*a*a*", f"notes/{'a' * 2_000}", True),
+    ],
+)
+def test_stars_of_a_glob_are_read_side_by_side(pattern: str, path: str, fits: bool) -> None:
+    assert matches_path(pattern, path) is fits
+
+
 def test_a_glob_that_forbids_is_about_no_other_folder() -> None:
     tool = Tool(PathPermissions("path"))
     for path in ("/srv/mysecrets/key", "/srv/secrets.txt", "notes/a.md", "secrets/deep/key", "\0", 7):

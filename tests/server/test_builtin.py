@@ -1,6 +1,7 @@
 """The agent that a server has where nobody gave it one: its tools, its timers, and a model that loads meanwhile."""
 
 import asyncio
+from types import FunctionType
 
 import msgspec
 import pytest
@@ -13,11 +14,12 @@ from realtime.model.local.engine import Progress, SpeechEngine, SpeechParts
 from realtime.model.local.language_model import Prompt
 from realtime.model.local.model import LocalRealtimeModel
 from realtime.model.open import open_model
-from realtime.model.scripted import PROFILE, CallTools, Expect, ScriptedModel, Speak
+from realtime.model.scripted import PROFILE, CallTools, Expect, ScriptedModel, Speak, echo_bot
 from realtime.server.builtin import GREETING, SUGGESTIONS, House, HouseAgent, product_of
 from realtime.server.models import Models
 from realtime.server.plan import Plan, _open_model, app_of
 from realtime.server.settings import ServerSettings
+from realtime.server.warming import Warming, embedded_model_of
 from tests.server.harness import FakeSocket, create, serving, serving_app
 from tests.server.steps import calling
 
@@ -71,9 +73,9 @@ async def test_what_is_missing_is_said_and_the_server_runs_all_the_same() -> Non
     said: list[str] = []
     parts = engine("no weights for speech recognition", "no voice")
     house = House(models_of(LocalRealtimeModel(engine=parts)), said.append)
-    async with house.lifespan(None):
+    async with house.warming.lifespan(None):
         info = await house.info()
-        assert house.ready
+        assert house.warming.ready
     parts.close()
     assert info.notices == ("no weights for speech recognition", "no voice")
     assert info.model is not None
@@ -89,11 +91,38 @@ async def test_a_model_that_breaks_while_loading_breaks_no_server(caplog: pytest
 
     parts = SpeechEngine(load)
     house = House(models_of(LocalRealtimeModel(engine=parts)), lambda _: None)
-    async with house.lifespan(None):
+    async with house.warming.lifespan(None):
         info = await house.info()
     parts.close()
     assert info.notices == ("The embedded model could not be loaded: the server's log says why.",)
     assert "disk on fire" in caplog.text
+
+
+def embeds() -> RealtimeAgent:
+    """The factory of a program that imports the embedded model where it needs it."""
+    from realtime.model.local import LocalRealtimeModel
+
+    return RealtimeAgent("Friday", "", LocalRealtimeModel())
+
+
+def embeds_nothing() -> RealtimeAgent:
+    return RealtimeAgent("Friday", "", scripted)  # noqa: F821 - a name of its own module
+
+
+async def test_an_agent_of_a_program_waits_for_no_weights_either() -> None:
+    """The parts load when the server starts; an agent is made first for a call."""
+    assert isinstance(embedded_model_of(embeds), LocalRealtimeModel)
+    namespace: dict[str, object] = {"RealtimeAgent": RealtimeAgent, "scripted": ScriptedModel(echo_bot("Hello."))}
+    assert embedded_model_of(FunctionType(embeds_nothing.__code__, namespace)) is None
+    mine = LocalRealtimeModel(engine=engine())
+    namespace["model"] = mine
+    assert embedded_model_of(FunctionType(embeds_nothing.__code__, namespace)) is mine
+    said: list[str] = []
+    warming = Warming(lambda: mine, said.append)
+    async with warming.lifespan(None):
+        await warming.loaded()
+        assert warming.ready
+    assert said[-1].startswith("The embedded model is ready")
 
 
 async def test_a_model_without_anything_to_load_is_ready_at_once() -> None:

@@ -306,6 +306,19 @@ async def test_a_config_that_cannot_be_had_is_refused_and_may_be_sent_again() ->
         assert client.codes == ["invalid_config"] * 2 + ["unsupported_audio_format"] * 2
 
 
+@pytest.mark.parametrize("native", [True, False])
+async def test_json_speech_has_the_rate_of_the_config_on_every_kind_of_page(native: bool) -> None:
+    model = FakeModel()
+    async with FakeSocket(friday(model), native=native) as client:
+        client.say(create(input_audio_format={"channels": 2}), create(input_audio_format={"rate": 48_000}))
+        await client.until("agent_ready")
+        for _ in range(10):
+            client.say({"type": "client_audio_append", "audio": audio_append(bytes(9_600))["audio"]})
+        await client.read_on()
+        assert client.codes == ["unsupported_audio_format"]
+        assert len(model.link.heard_bytes()) == pytest.approx(32_000, abs=200)
+
+
 # -- bad input ---------------------------------------------------------------------------------------------------------
 
 BAD_FRAMES: dict[str, tuple[str | bytes, str]] = {

@@ -76,6 +76,7 @@ async def test_a_response_is_refused_while_one_runs(client: str) -> None:
 
 # -- OpenAI: what a model or a call has not ----------------------------------------------------------------------------
 
+SILENCE = base64.b64encode(bytes(24_000)).decode()
 LONG_SOUND = base64.b64encode(bytes(16 * 48_000)).decode()
 
 
@@ -108,6 +109,36 @@ async def test_what_the_model_cannot_have_is_refused_before_it_hears_of_it(
         assert what.get("call_id", "") in error["message"]
         assert (await ear.answered())["status"] == "completed"
         assert received(model, base.ItemCreate, base.ToolResult) == []
+
+
+@pytest.mark.parametrize("lacks", [{}, {"supports_audio_clear": False}])
+async def test_a_buffer_that_holds_nothing_of_a_turn_is_cleared_whatever_the_model_can(lacks: Json) -> None:
+    """Until there is a voice, the model has heard nothing."""
+    profiled = msgspec.structs.replace(PROFILE, emits_speech_events=False, **lacks)
+    async with openai_sdk.talking(profile=profiled) as (ear, _):
+        await ear.do("raw", json.dumps({"type": "input_audio_buffer.append", "audio": SILENCE}))
+        for _ in range(2):
+            await ear.do("raw", json.dumps({"type": "input_audio_buffer.clear", "event_id": "mine"}))
+            await ear.until("input_audio_buffer.cleared")
+
+
+async def test_what_a_model_cannot_forget_is_refused_by_the_clients_label_and_stays_in_the_buffer() -> None:
+    profiled = msgspec.structs.replace(PROFILE, supports_audio_clear=False, supports_item_delete=False)
+    async with openai_sdk.talking(profile=profiled) as (ear, model):
+        await ear.do("update", audio={"input": {"turn_detection": None}})
+        await ear.until("session.updated")
+        await ear.do("raw", json.dumps({"type": "input_audio_buffer.append", "audio": SILENCE}))
+        await ear.do("raw", json.dumps({"type": "input_audio_buffer.clear", "event_id": "mine"}))
+        error = (await ear.until("error"))["error"]
+        assert (error["code"], error["event_id"]) == ("unsupported_audio_clear", "mine")
+        assert received(model, base.AudioClear) == []
+        await ear.do("raw", json.dumps({"type": "input_audio_buffer.commit"}))
+        committed = await ear.until("input_audio_buffer.committed")
+        await ear.until("conversation.item.done")
+        gone = {"type": "conversation.item.delete", "item_id": committed["item_id"], "event_id": "other"}
+        await ear.do("raw", json.dumps(gone))
+        error = (await ear.until("error"))["error"]
+        assert (error["code"], error["event_id"]) == ("unsupported_item_delete", "other")
 
 
 async def test_an_item_is_created_once() -> None:

@@ -19,7 +19,7 @@ from realtime.call.limits import Limits
 from realtime.call.session import Session
 from realtime.errors import ClientError, ProviderError, StoreError
 from realtime.event import model as m
-from realtime.model.base import AudioAppend, AudioClear, AudioCommit
+from realtime.model.base import CONTINUE_ANSWER, AudioAppend, AudioClear, AudioCommit, ItemCreate, ResponseCreate
 from realtime.server.archive import Archive
 from realtime.server.calls import Calls
 from realtime.server.settings import ServerSettings
@@ -161,6 +161,26 @@ async def test_an_answer_that_was_sent_whole_is_cut_where_it_was_heard() -> None
         assert (cut["item_id"], WORDS.startswith(cut["transcript"])) == (item_id, True)
         assert 0 < len(cut["transcript"]) < len(WORDS)
         assert later.history == [("user", "Hello"), ("assistant", cut["transcript"])]
+        (asked,) = later.model.link.got(ResponseCreate)
+        assert asked.overrides is not None
+        assert asked.overrides.metadata == {"resumes": item_id}, "the agent goes on behind it"
+        assert later.model.link.got(ItemCreate)[-1].item.text == CONTINUE_ANSWER
+
+
+async def test_an_answer_that_was_heard_to_its_end_is_given_once() -> None:
+    async with place_with_call() as (place, client, created):
+        item_id = await answered(place, client, "Hello", played_ms=10_000)
+    later = place.restart()
+    async with back(later, created, 3, played_item_id=item_id, played_ms=10_000):
+        assert later.model.link.got(ResponseCreate) == []
+
+
+async def test_a_client_that_says_when_the_agent_speaks_does_so_after_a_restart() -> None:
+    async with place_with_call({"auto_response": False}) as (place, client, created):
+        item_id = await answered(place, client, "Hello", played_ms=2_000)
+    later = place.restart()
+    async with back(later, created, 3, played_item_id=item_id, played_ms=2_000):
+        assert later.model.link.got(ResponseCreate) == []
 
 
 @pytest.mark.parametrize("written_down", [True, False])

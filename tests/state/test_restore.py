@@ -7,8 +7,9 @@ import pytest
 from bench.resume import one_call
 from realtime.event import server as s
 from realtime.event.base import AudioFormat, ContentPart, Item
+from realtime.message import ToolCallBlock, ToolResultBlock
 from realtime.state.log import AudioRun, Entry, Log
-from realtime.state.restore import BEFORE_VOICE_MS, LastPlayed, ends_of_grace, restore
+from realtime.state.restore import BEFORE_VOICE_MS, LastPlayed, Owed, ends_of_grace, restore
 from realtime.testing.clock import run
 from tests.agent.fakes import told
 
@@ -100,6 +101,44 @@ def test_an_answer_that_was_broken_off_is_cut_where_the_client_is() -> None:
     assert {getattr(event, "agent_name", "") for event in restored.closing} == {"Friday"}
     unplayed = restore(broken_off(), LastPlayed("i0", 9_000))
     assert unplayed.conversation.items()[1].text == ""
+
+
+CALLED = s.AgentResponseToolUseDoneEvent(
+    response_id="r1", item_id="i3", tool_use=ToolCallBlock(id="c", name="find", input="")
+)
+RESULT = s.AgentResponseToolResultEvent(tool_result=ToolResultBlock(id="c", name="find", output="tea"), item_id="i4")
+DONE = s.AgentResponseDoneEvent(response_id="r1")
+
+
+def begun(*events: s.ServerEvent) -> list[Entry]:
+    """A question, and what came of its answer before the process ended."""
+    return logged(*spoken("i1", 500, "Count."), s.AgentResponseCreatedEvent(response_id="r1"), *events).read()
+
+
+@pytest.mark.parametrize(
+    ("entries", "played", "owed"),
+    [
+        (broken_off(), LastPlayed("i2", 2_000), Owed("i2")),
+        (broken_off(), None, Owed("i2")),
+        (broken_off(), LastPlayed("i0", 9_000), Owed()),
+        ([*broken_off(), DONE], LastPlayed("i2", 2_000), Owed("i2")),
+        ([*broken_off(), DONE], LastPlayed("i2", 4_000), None),
+        (begun(), None, Owed()),
+        (begun(CALLED), None, Owed()),
+        (begun(CALLED, DONE, RESULT), None, Owed()),
+        (logged(*spoken("i1", 500, "Count.")).read(), None, Owed()),
+        (logged(*spoken("i1", 500)).read(), None, None),
+        ([], None, None),
+    ],
+    ids=[
+        *("in the middle", "where is unknown", "nothing heard", "sent whole", "heard whole", "not begun"),
+        *("calling a tool", "behind a tool", "not asked for", "a turn that is sent again", "an empty call"),
+    ],
+)
+def test_an_answer_whose_end_was_not_heard_is_owed(
+    entries: list[Entry], played: LastPlayed | None, owed: Owed | None
+) -> None:
+    assert restore(entries, played).owed == owed
 
 
 def test_words_that_were_not_known_are_told_to_be_lost_or_are_asked_for_again() -> None:

@@ -230,6 +230,7 @@ def test_a_voice_far_below_the_users_usual_level_comes_from_elsewhere() -> None:
     assert judged(voiced_ms=200, words="Put it", level_db=-6.0, silent_ms=100) == "dismiss far_voice", (
         "its pause counts"
     )
+    assert judged(voiced_ms=300, words="mm-hm", level_db=-12.0, ended=True) == "dismiss backchannel", "hums are quiet"
     assert judged(voiced_ms=600, words="Put it over there", level_db=-5.9) == "confirm words"
     assert judged(voiced_ms=600, words="Friday, what else?", level_db=-12.0, addressed=True).startswith("confirm")
 

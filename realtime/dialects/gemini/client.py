@@ -15,6 +15,7 @@ import pybase64
 from realtime.dialects.weight import MAX_TEXT_CHARS, too_long
 from realtime.errors import ClientError
 from realtime.event.base import SAMPLE_RATES_HZ, AudioFormat, ContentPart
+from realtime.event.halves import decoded
 
 Json = dict[str, Any]
 Frame = str | bytes
@@ -287,7 +288,7 @@ def read_speech(frame: Frame) -> tuple[bytes, AudioFormat] | None:
 def read(frame: Frame) -> ClientMessage:
     """The one message in the frame, typed. Raises MessageRefusal."""
     try:
-        loose = msgspec.json.decode(frame)
+        loose = decoded(msgspec.json.decode, frame)
         if not isinstance(loose, dict):
             raise MessageRefusal("A frame is one JSON object.")
         message = msgspec.convert(_camel(loose), _Message, strict=False)
@@ -367,6 +368,8 @@ def _format_of(mime_type: str) -> AudioFormat:
             if not value.strip().isdecimal() or int(value) not in SAMPLE_RATES_HZ:
                 raise MessageRefusal(f"The rate of audio/pcm is not {value[:16]!r}, but one of {SAMPLE_RATES_HZ}.")
             rate_hz = int(value)
+        elif name.strip() == "channels" and value.strip() != "1":
+            raise MessageRefusal(f"Audio has one channel, not {value[:16]!r}.")
     return AudioFormat.pcm16(rate_hz)
 
 

@@ -14,6 +14,7 @@ import pybase64
 from realtime.dialects.weight import MAX_TEXT_CHARS, too_long
 from realtime.errors import ClientError
 from realtime.event.base import MAX_ITEM_ID_CHARS
+from realtime.event.halves import decoded
 
 Json = dict[str, Any]
 
@@ -77,6 +78,7 @@ class _Loose(msgspec.Struct):
     event_id: Any = None
 
 
+_read_loose = msgspec.json.Decoder(_Loose).decode
 F = TypeVar("F", bound=Frame)
 
 
@@ -108,7 +110,7 @@ class Reader(Generic[F]):
         if isinstance(frame, bytes):
             raise EventRefusal("Binary frames are not understood: send JSON text.", code=self._malformed)
         try:
-            read = self._decoder.decode(frame)
+            read = decoded(self._decoder.decode, frame)
         except msgspec.ValidationError as error:
             raise self._explained(frame, error) from error
         except (msgspec.DecodeError, RecursionError, ValueError) as error:
@@ -122,7 +124,7 @@ class Reader(Generic[F]):
 
     def _explained(self, frame: str, error: msgspec.ValidationError) -> EventRefusal:
         try:
-            loose = msgspec.json.decode(frame, type=_Loose)
+            loose = decoded(_read_loose, frame)
         except (msgspec.DecodeError, RecursionError):
             return EventRefusal("An event is a JSON object with a `type`.", code=self._malformed)
         event_id = loose.event_id if isinstance(loose.event_id, str) else None

@@ -81,6 +81,7 @@ class AudioFormat(_Value, frozen=True, kw_only=True):
 
     type: str | UnsetType = UNSET
     sample_rate: int | UnsetType = UNSET
+    channels: int | UnsetType | None = UNSET
 
 
 class AudioInput(_Value, frozen=True, kw_only=True):
@@ -326,6 +327,8 @@ def _check_format(wanted: AudioFormat, param: str) -> None:
         raise invalid(f"Audio format {wanted.type!r} is not served here: use pcm.", f"{param}.type")
     if wanted.sample_rate is not UNSET:
         _check_rate(wanted.sample_rate, f"{param}.sample_rate")
+    if wanted.channels not in (UNSET, None, 1):
+        raise invalid(f"Audio of {wanted.channels} channels is not served here: use one.", f"{param}.channels")
 
 
 def _check_rate(rate_hz: int, param: str) -> None:

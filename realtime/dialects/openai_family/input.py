@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections import deque
 
 from realtime.dialects.openai_family.client import EventRefusal
 from realtime.dialects.openai_family.replies import MakeFrame
 from realtime.event import server as s
 
 MIN_COMMIT_MS = 100
+KEPT_CLEARS = 64
 
 Words = s.AgentInputTranscriptionDeltaEvent | s.AgentInputTranscriptionDoneEvent | s.AgentInputTranscriptionFailedEvent
 
@@ -22,6 +24,8 @@ class Input(ABC):
         """Audio that is not committed yet."""
         self.speaking = False
         """Whether the detector hears a voice."""
+        self._clears: deque[float] = deque(maxlen=KEPT_CLEARS)
+        """What the buffer held at each unanswered clear, in ms."""
 
     def commit(self, *, detects: bool) -> None:
         """End the turn. Raises EventRefusal if it is too short or a detector has ended it."""
@@ -29,10 +33,11 @@ class Input(ABC):
         if buffered_ms < MIN_COMMIT_MS:
             raise self._too_short(buffered_ms)
         # Audio appended from here on belongs to the next turn, though the model reports this one later.
-        self.clear()
+        self.buffered_ms = 0.0
 
     def clear(self) -> None:
-        """Empty the buffer."""
+        """The client empties the buffer: what it appends from now on counts, whenever the call confirms that."""
+        self._clears.append(self.buffered_ms)
         self.buffered_ms = 0.0
 
     def follow(self, event: s.ServerEvent, *, detects: bool) -> None:
@@ -44,9 +49,14 @@ class Input(ABC):
                 self.speaking = False
             case s.AgentInputCommittedEvent() if not detects:
                 self.speaking = False  # the client's own commit has emptied the buffer
+            case s.AgentInputClearedEvent() if self._clears:
+                self.speaking = False
+                self._clears.popleft()
             case s.AgentInputCommittedEvent() | s.AgentInputClearedEvent():
                 self.speaking = False
-                self.clear()
+                self.buffered_ms = 0.0
+            case s.AgentErrorEvent(code="unsupported_audio_clear") if self._clears:
+                self.buffered_ms += self._clears.popleft()
             case _:
                 pass
 

@@ -27,6 +27,7 @@ from realtime.dialects.openai_family.client import (
     split_path,
 )
 from realtime.event.base import AudioFormat, ContentPart, Item
+from realtime.event.halves import decoded
 from realtime.message import ToolCallBlock, ToolResultBlock
 
 T = TypeVar("T")
@@ -220,7 +221,7 @@ ClientFrame = (
 def read_as(kind: type[T], body: bytes) -> T:
     """The body of a request, typed. Raises EventRefusal as a `Reader` does."""
     try:
-        return msgspec.json.decode(body, type=kind)
+        return decoded(msgspec.json.Decoder(kind).decode, body)
     except msgspec.ValidationError as error:
         raise _wrong_value(*split_path(str(error))) from error
     except (msgspec.DecodeError, RecursionError, ValueError) as error:
@@ -243,7 +244,7 @@ def _refusal_of(text: str, path: str, kind: str, event_id: str | None) -> EventR
 
 def _wrong_value(text: str, path: str, event_id: str | None = None) -> EventRefusal:
     code = "invalid_type" if text.startswith("Expected `") and ", got `" in text else "invalid_value"
-    if named := re.match(r"Object (contains unknown|missing required) field `(.*)`", text):
+    if named := re.match(r"^Object (contains unknown|missing required) field `(.*)`", text):
         path = f"{path}.{named[2]}" if path else named[2]
         if named[1] == "contains unknown":
             return EventRefusal(

@@ -9,6 +9,7 @@ from typing import Any
 import msgspec
 import pybase64
 
+from realtime.event.halves import TextPieces
 from realtime.message import Base64Source, DataBlock, TextBlock, ThinkingBlock, ToolCallBlock
 from realtime.message.content import GrowingData, GrowingText
 from realtime.message.think import ThinkParser
@@ -48,6 +49,7 @@ class Answer:
         self._created_at = wall_clock_iso()
         self._blocks: dict[Hashable, GrowingText | GrowingData] = {}
         self._parser = ThinkParser()
+        self._pieces = TextPieces()
         self._text_key: Hashable = _TEXT
         self._calls = CallPieces()
         self._call_ids: set[str] = set()
@@ -75,6 +77,7 @@ class Answer:
 
     def think(self, text: str, *, key: Hashable = _THINKING, **extra: Any) -> None:
         """Add a piece of the model's thoughts; `extra` belongs to its block."""
+        text = self._pieces.whole((_THINKING, key), text)
         if not text and not extra:
             return
         self._count(len(text) + sum(len(str(value)) for value in extra.values()))
@@ -90,6 +93,7 @@ class Answer:
 
     def say(self, text: str, *, key: Hashable = _TEXT) -> None:
         """Add a piece of the text."""
+        text = self._pieces.whole((_TEXT, key), text)
         self._count(len(text))
         if key != self._text_key:
             self._flush()
@@ -101,6 +105,7 @@ class Answer:
         """Add a piece of a tool call, as `CallPieces.add` takes it; arguments may be an object."""
         if isinstance(arguments, dict):
             arguments = json.dumps(arguments, ensure_ascii=False)
+        arguments = self._pieces.whole(("call", call_id if index is None else index), arguments)
         self._count(len(arguments))
         call = self._calls.add(index, call_id, name, arguments)
         if len(self._calls.calls) > _MAX_CALLS:
@@ -116,7 +121,7 @@ class Answer:
 
     def call_whole(self, call_id: str, name: str, arguments: dict[str, Any], **extra: Any) -> None:
         """Add a tool call that came in one piece; `extra` is what the provider wants back with it."""
-        written = json.dumps(arguments, ensure_ascii=False)
+        written = self._pieces.whole(None, json.dumps(arguments, ensure_ascii=False))
         self._count(len(written))
         chosen = self._free_id(call_id)
         if extra:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from typing import Any, Protocol
 
@@ -15,7 +14,6 @@ Json = dict[str, Any]
 MODES = ("auto", "none", "required")
 STRUCTURED_TOOL = "generate_structured_output"
 """The tool whose arguments are the object, where nothing else gives it."""
-_OBJECT = re.compile(r"\{.*\}", re.DOTALL)
 
 
 class StructuredModel(Protocol):
@@ -99,8 +97,7 @@ def structured_object(response: ChatResponse, parsed: Any, model: StructuredMode
     if not (isinstance(model, type) and isinstance(parsed, model)):
         calls = [block.input for block in response.content if isinstance(block, ToolCallBlock)]
         text = "".join(block.text for block in response.content if isinstance(block, TextBlock))
-        found = _OBJECT.search(text)
-        written = calls[0] if calls else found[0] if found is not None else ""
+        written = calls[0] if calls else text[text.find("{") : text.rfind("}") + 1] if "{" in text else ""
         if not written:
             raise ValueError("there is no object in it")
         parsed = _validated(written, model)

@@ -89,6 +89,10 @@ class GeminiCodec(Codec):
         self._response: Response | None = None
         self._last_item_id: str | None = None
         self._asked = False
+        self._wants_text: bool | None = None
+        """Whether the response that is asked for shall be text; None: as the settings say."""
+        self._unwanted = False
+        """The response that was asked for was cancelled before it began."""
         self._interrupting = False
         # The next `turnComplete` belongs to an interrupted response that has ended here already.
         self._completes_cut = False
@@ -178,11 +182,14 @@ class GeminiCodec(Codec):
                 response = self._response
                 if response is not None and response.overtaken and self._talking:
                     return []  # the activity has interrupted it already
-                runs = response is not None and response.runs and response_id in (None, response.response_id)
-                if not runs and not (self._asked and response_id is None):
-                    return []
-                self._interrupting = True
-                return ['{"clientContent":{"turnComplete":true}}']
+                if response is not None and response.runs and response_id in (None, response.response_id):
+                    response.cut, response.runs_out = "client_cancelled", True
+                    self._tell_end(response, self._due)
+                elif self._asked and response_id is None:
+                    self._asked, self._wants_text, self._unwanted = False, None, True
+                    self._due += unanswered(self._new_id, "client_cancelled")
+                # A content that is complete would end it, and ask for another response.
+                return []
             case SessionUpdate(settings=settings):
                 return self._update(settings)
             case ItemDelete() | ItemRetrieve() | ItemTruncate() | AudioAppend():
@@ -234,7 +241,13 @@ class GeminiCodec(Codec):
         if self._asked:
             # The service answers the last request only; each request gets an end.
             self._due += unanswered(self._new_id)
-        self._asked = True
+        self._asked, self._unwanted = True, False
+        running_out = self._response
+        if running_out is not None and (running_out.called or (running_out.overtaken and self._talking)):
+            running_out.runs_out = False  # it waits for results that do not come, or the user's activity has ended it
+            self._end_cut(self._due)
+        wanted = None if overrides is None else overrides.output_modalities
+        self._wants_text = None if wanted is None else "audio" not in wanted
         if self._talking and (self._committed or not self._untold.has_turns):
             if not self._committed:
                 self._user.commit(self._due)
@@ -244,7 +257,7 @@ class GeminiCodec(Codec):
             return frames
         if self._tools_answered and not self._untold.has_turns:
             return []  # the service continues by itself
-        self._interrupting = self._response is not None
+        self._interrupting = running_out is not None
         turns = self._untold.take_turns(self._n_told) or [shapes.write_text(".")]
         return [shapes.client_content(turns, complete=True)]
 
@@ -262,6 +275,10 @@ class GeminiCodec(Codec):
 
     def overdue(self) -> list[m.ModelEvent]:
         """See `Codec.overdue`."""
+        events = self._take_due()
+        return self.reader.halves.join(events) if self.reader.halves.met else events
+
+    def _take_due(self) -> list[m.ModelEvent]:
         events, self._due = self._due, []
         return events
 
@@ -269,11 +286,15 @@ class GeminiCodec(Codec):
 
     def decode(self, frame: Frame) -> list[m.ModelEvent]:
         """See `Codec.decode`. Takes text as str or as UTF-8 bytes."""
-        data = frame.encode() if isinstance(frame, str) else frame
+        data = frame.encode(errors="surrogatepass") if isinstance(frame, str) else frame
         message, payload = self.reader.read(data)
         if message is None:
             return []
-        events = self.overdue()
+        events = self._read(message, payload)
+        return self.reader.halves.join(events) if self.reader.halves.met else events
+
+    def _read(self, message: wire.Message, payload: memoryview | None) -> list[m.ModelEvent]:
+        events = self._take_due()
         content = message.server_content
         if message.setup_complete is not None:
             self._opened(message.setup_complete, events)
@@ -281,6 +302,9 @@ class GeminiCodec(Codec):
             self._user.marked(message, events)
         if message.tool_call_cancellation is not None:
             self._calls.withdraw(message.tool_call_cancellation.ids or ())
+            if self._response is not None and self._response.called:
+                self._response.runs_out = False
+                self._end_cut(events)
         if content is not None:
             self._content(content, payload, events)
         if message.tool_call is not None:
@@ -366,20 +390,28 @@ class GeminiCodec(Codec):
         """The running response, begun if there is none; `None` while the rest of an interrupted one arrives."""
         response = self._response
         if response is None:
-            self._user.stopped(events)
+            if not self._unwanted:
+                self._user.stopped(events)
+            written = "audio" not in self._settings.current.output_modalities
+            if self._wants_text is not None:
+                written, self._wants_text = self._wants_text, None
             self._asked = self._tools_answered = self._completes_cut = False
             response = self._response = Response(
                 self._new_id,
                 AudioFormat.pcm16(self._profile.output_rate_hz),
-                written="audio" not in self._settings.current.output_modalities,
+                written=written,
                 user=self._user.turn,
             )
-            events.append(response.created())
+            if self._unwanted:
+                self._unwanted, response.cut = False, "client_cancelled"
+                response.is_told = response.runs_out = True
+            else:
+                events.append(response.created())
         return None if response.cut else response
 
     def _end_cut(self, events: list[m.ModelEvent]) -> None:
         """End the interrupted response: what comes now is not part of it, though its `turnComplete` may still come."""
-        if self._response is not None and self._response.cut:
+        if self._response is not None and self._response.cut and not self._response.runs_out:
             self._end(events, None, None)
             self._completes_cut = True
 
@@ -388,6 +420,22 @@ class GeminiCodec(Codec):
         if response is None:
             return
         self._response = None
+        if not response.is_told:
+            self._tell_end(response, events, usage, reason)
+        self._calls.break_off()
+        self._untold.answered()
+        self._last_item_id = response.last_item_id or self._last_item_id
+        if response.signature is not None and response.last_item_id is not None and not response.cut:
+            self._resumption.sign(response.last_item_id, response.signature)
+
+    def _tell_end(
+        self,
+        response: Response,
+        events: list[m.ModelEvent],
+        usage: wire.Usage | None = None,
+        reason: str | None = None,
+    ) -> None:
+        response.is_told = True
         status, details = status_of(reason)
         if response.cut:
             status, details = "cancelled", {"type": "cancelled", "reason": response.cut}
@@ -397,11 +445,6 @@ class GeminiCodec(Codec):
                 m.ModelErrorEvent(error_type="provider_error", code="response_failed", message=sentence, retryable=True)
             )
         response.close(events, complete=status == "completed")
-        self._calls.break_off()
-        self._untold.answered()
-        self._last_item_id = response.last_item_id or self._last_item_id
-        if response.signature is not None and response.last_item_id is not None and not response.cut:
-            self._resumption.sign(response.last_item_id, response.signature)
         n_in, n_out = shapes.token_counts(usage)
         events.append(
             m.ModelResponseDoneEvent(
@@ -419,9 +462,12 @@ class GeminiCodec(Codec):
     def _interrupted(self, events: list[m.ModelEvent]) -> None:
         if self._response is not None:
             self._response.cut = "client_cancelled" if self._interrupting else "turn_detected"
-        elif self._asked:
-            self._asked, self._completes_cut = False, True
+            self._response.runs_out = False
+        elif self._asked and not self._interrupting:
+            self._asked, self._completes_cut, self._wants_text = False, True, None
             events += unanswered(self._new_id)
+        elif self._unwanted:
+            self._unwanted, self._completes_cut = False, True
         if not self._interrupting:
             self._user.started(events)
         self._interrupting = False
@@ -433,6 +479,7 @@ class GeminiCodec(Codec):
         if self._response is None and self._asked and final:
             self._begin(events)  # a response without a word is one, too
         if self._response is None and final:
+            self._unwanted = False
             self._user.stopped(events)  # it has nothing to say to the user
             self._user.end_words(events)
         if self._response is not None and self._response.user is self._user.turn:
@@ -444,7 +491,10 @@ class GeminiCodec(Codec):
             return
         self._end_cut(events)
         response = self._begin(events)
-        assert response is not None
+        if response is None:
+            if self._response is not None:
+                self._response.called = True
+            return
         for piece in calls:
             call = self._calls.take(piece)
             if call is not None:

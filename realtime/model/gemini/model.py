@@ -36,6 +36,7 @@ def profile_of(model_name: str) -> Profile:
         takes_provisional_results=True,
         supports_truncation=False,
         supports_item_delete=False,
+        supports_audio_clear=False,
         supports_response_overrides=False,
         supports_item_sound=False,
         session_limit_s=600,

@@ -7,11 +7,13 @@ import logging
 import msgspec
 import pybase64
 
+from realtime.event.halves import HalfCharacters
 from realtime.model._lenient_decode import LenientDecode
 from realtime.model.gemini import frames as wire
 
 logger = logging.getLogger(__name__)
 
+_NOTHING = wire.Message()
 READ = msgspec.json.Decoder(wire.Message)
 
 SLICED_FROM_BYTES = 1024
@@ -25,7 +27,9 @@ class Reader:
         self.unknown_frames = 0
         """Frames with an unknown key, beside `serverContent` or in it."""
         self.broken_frames = 0
-        """Frames that are not JSON or have a mistyped field."""
+        """Frames of which nothing can be read."""
+        self.halves = HalfCharacters()
+        """Half characters in their words."""
 
     def read(self, data: bytes) -> tuple[wire.Message | None, memoryview | None]:
         """Read the frame; return its media as base64 if it was cut out unread."""
@@ -39,16 +43,21 @@ class Reader:
             return self._read_again(data), None
 
     def _read_again(self, data: bytes) -> wire.Message | None:
-        """Return the readable part of a frame with unknown or mistyped fields."""
+        """Return what can be read of an unexpected frame."""
+        readable = self.halves.stand_in(data)
+        try:
+            return READ.decode(readable)
+        except (msgspec.MsgspecError, ValueError, RecursionError):
+            pass
         lenient = LenientDecode()
         try:
-            message = lenient.read(msgspec.json.decode(data), wire.Message)
+            message = lenient.read(msgspec.json.decode(readable), wire.Message)
         except (msgspec.MsgspecError, ValueError, RecursionError):
             self.broken_frames += 1
             logger.debug("broken frame ignored: bytes=%d", len(data))
             return None
         if lenient.wrong:
-            self.broken_frames += 1
+            self.broken_frames += message == _NOTHING
             logger.debug("wrong frame part ignored: key=%.64s bytes=%d", lenient.wrong[0], len(data))
         if lenient.unknown:
             self.unknown_frames += 1

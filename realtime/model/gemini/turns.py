@@ -62,6 +62,12 @@ class Response:
     response_id: str = field(init=False)
     cut: str | None = None
     """Why it was interrupted."""
+    is_told: bool = False
+    """Its end was reported; what still comes of it is dropped."""
+    runs_out: bool = False
+    """We cut it, and the service goes on with it: its protocol has no cancel that asks for no other response."""
+    called: bool = False
+    """It has called tools since: it may wait for their results, which it does not get."""
     overtaken: bool = False
     """The user speaks again, as our marks say: the service interrupts it by itself."""
     last_item_id: str | None = None
@@ -208,10 +214,10 @@ class Response:
         events.append(m.ModelItemDoneEvent(item=item))
 
 
-def unanswered(new_id: Callable[[str], str]) -> list[m.ModelEvent]:
+def unanswered(new_id: Callable[[str], str], reason: str = "superseded") -> list[m.ModelEvent]:
     """An empty cancelled response for a replaced request: each request has an end."""
     response_id = new_id("resp")
-    details = {"type": "cancelled", "reason": "superseded"}
+    details = {"type": "cancelled", "reason": reason}
     return [
         m.ModelResponseCreatedEvent(response_id=response_id),
         m.ModelResponseDoneEvent(response_id=response_id, status="cancelled", status_details=details),

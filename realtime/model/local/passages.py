@@ -1,4 +1,4 @@
-"""Split text into passages: sentences to read aloud, and code between ``` fences to show."""
+"""Split text into passages: sentences to read aloud, and code between fences to show."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ CODE_ALOUD = "I have written the code down."
 """Spoken in place of code: else the words around it would make no sense, and each piece of a transcript needs the sound
 that follows it."""
 
-_FENCE = re.compile("`{3,}")
-_FENCE_BEGINS = re.compile("`+$")
+_FENCE = re.compile("`{3,}|~{3,}")
+_FENCE_BEGINS = re.compile("(?:(?<!`)`+|(?<!~)~+)$")
 _BLANKS = " \t\r"
 _LINE_ENDS = rf"(?=[{_BLANKS}]*(?:\n|\Z))"
 
@@ -29,8 +29,8 @@ class Passage:
 class PassageSplitter:
     """Cuts streamed text into passages, the same for any division into deltas.
 
-    Three backticks or more begin code. As many end it: in the same line, or at the end of a later one, since code may
-    contain backticks. Unclosed code reaches to the end of the text.
+    Three backticks or tildes, or more, begin code. As many end it: in the same line, or at the end of a later one,
+    since code may contain them. Unclosed code reaches to the end of the text.
     """
 
     def __init__(self) -> None:
@@ -78,14 +78,15 @@ class PassageSplitter:
         """Return where the open code ends in the rest; None if that is not known yet."""
         if self._ends is None:
             line, newline, _ = self._rest.partition("\n")
-            if not (newline or "`" in line):
+            mark = self._fence[0]
+            if not (newline or mark in line):
                 return None
-            self._ends = re.compile(f"`{{{len(self._fence)},}}{'' if '`' in line else _LINE_ENDS}")
+            self._ends = re.compile(f"{mark}{{{len(self._fence)},}}{'' if mark in line else _LINE_ENDS}")
         found = self._ends.search(self._rest)
         if found is not None and (ended or self._rest[found.end() :].strip(_BLANKS)):
             return found.end()
-        # Only backticks at the end may still end it; the text before them is not searched again.
-        sure = len(self._rest.rstrip(_BLANKS).rstrip("`"))
+        # Only its marks at the end may still end it; the text before them is not searched again.
+        sure = len(self._rest.rstrip(_BLANKS).rstrip(self._fence[0]))
         self._code.append(self._rest[:sure])
         self._rest = self._rest[sure:]
         return None

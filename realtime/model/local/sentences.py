@@ -9,7 +9,7 @@ MAX_CHARS = 200
 # A shorter piece, cut at a comma, would sound clipped.
 _MIN_PIECE_CHARS = 60
 
-_END = re.compile(r"""[.!?…]+["'”’)\]]*(?=\s)|\n""")
+_END = re.compile(r"""(?<![.!?…])[.!?…]+["'”’)\]]*(?=\s)|\n""")
 _ABBREVIATION = re.compile(
     r"(?:^|[\s(\"'“‘])(?:Mr|Mrs|Ms|Dr|Prof|St|Jr|Sr|Gen|Capt|Lt|Col|Rev|Hon|vs|etc|approx|No|Fig|e\.g|i\.e|[A-HJ-Z])\.$"
 )

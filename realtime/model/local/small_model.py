@@ -34,7 +34,7 @@ PHRASE_WORDS = 4
 """So many words in a row that come again end the answer."""
 NO_WORDS = "I do not know what to say to that."
 
-_SENTENCE = re.compile(r"(.+?[.!?])(?=\s)", re.S)
+_SENTENCE = re.compile(r"^(.+?[.!?])(?=\s)", re.S)
 _MARKUP = re.compile(r"[*_`#]+|<\|[^|]*\|>")
 _TURN_MARKS = re.compile(r"<\|[^|]*\|>")
 

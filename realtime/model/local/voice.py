@@ -8,11 +8,9 @@ from __future__ import annotations
 
 import io
 import logging
-import re
 import shutil
 import subprocess
 import threading
-import unicodedata
 from collections.abc import Collection
 from typing import Any, Protocol
 
@@ -21,6 +19,7 @@ import numpy.typing as npt
 import soundfile
 import soxr
 
+from realtime.model.local.readable import readable_text
 from realtime.model.local.weights import SpeechPartMissing, hibari_file
 
 logger = logging.getLogger(__name__)
@@ -143,38 +142,6 @@ def _espeak_voices() -> dict[str, Voice]:
         return {"espeak": EspeakVoice(), "espeak-low": EspeakVoice(pitch=20)}
     except SpeechPartMissing:
         return {}
-
-
-_CODE_FENCE = re.compile(r"```.*?(?:```|$)", re.DOTALL)
-_LINK = re.compile(r"!?\[([^\]]*)\]\([^)]*\)")
-_URL = re.compile(r"(?:https?://|www\.)\S+")
-_TAG = re.compile(r"</?[a-zA-Z][^>]*>")
-_LINE_MARK = re.compile(r"^\s*(?:#{1,6}|[-*+>])\s+", re.MULTILINE)
-_MARKS = re.compile(r"[*`~|\\^{}\[\]<>]|(?<!\w)_+|_+(?!\w)")
-# Between numbers a sign is a word; elsewhere it is markup.
-_SIGN_WORDS = (("*", "times"), ("^", "to the power of"), ("<", "is less than"), (">", "is greater than"))
-# Readable signs that are neither ASCII nor Latin letters.
-_READ_SIGNS = frozenset("°£€×÷–—…’‘“”½¼¾")
-
-
-def readable_text(text: str) -> str:
-    """Drop markup, addresses, emoji and foreign scripts from `text`; returns "" if no word is left."""
-    text = text.replace("\N{MINUS SIGN}", "-").replace("\N{NON-BREAKING HYPHEN}", "-")
-    for sign, word in _SIGN_WORDS:
-        text = re.sub(rf"(?<=\d)\s*{re.escape(sign)}\s*(?=\d)", f" {word} ", text)
-    text = _CODE_FENCE.sub(" ", text)
-    text = _LINK.sub(r"\1", text)
-    text = _URL.sub("a link", text)
-    text = _TAG.sub(" ", text)
-    text = _LINE_MARK.sub("", text)
-    text = _MARKS.sub(" ", text)
-    text = unicodedata.normalize("NFC", text)
-    text = " ".join("".join(char if _is_read(char) else " " for char in text).split())
-    return text if any(char.isalnum() for char in text) else ""
-
-
-def _is_read(char: str) -> bool:
-    return char.isascii() or char in _READ_SIGNS or unicodedata.name(char, "").startswith("LATIN ")
 
 
 def trim_silence(audio: Floats) -> Floats:

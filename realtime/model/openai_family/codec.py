@@ -14,6 +14,7 @@ import pybase64
 
 from realtime.event import model as m
 from realtime.event.base import AudioFormat, Item, ResponseOverrides
+from realtime.event.halves import HalfCharacters
 from realtime.message import ToolCallBlock
 from realtime.model._lenient_decode import LenientDecode
 from realtime.model.base import (
@@ -69,6 +70,7 @@ class FamilyCodec(Codec, Generic[Own]):
         """Tool calls whose arguments are arriving, by item."""
         self._fatal: str | None = None
         self.reader = SecondLook(flavour.by_type, flavour.silent)
+        self._halves = HalfCharacters()
 
     @property
     def profile(self) -> Profile:
@@ -124,17 +126,26 @@ class FamilyCodec(Codec, Generic[Own]):
 
     def decode(self, frame: Frame) -> list[m.ModelEvent]:
         """See `Codec.decode`. Takes text as str or as UTF-8 bytes."""
-        data = frame.encode(errors="replace") if isinstance(frame, str) else frame
+        data = frame.encode(errors="surrogatepass") if isinstance(frame, str) else frame
         delta = self._next_delta(data) or self._audio_at_once(data)
         if delta is not None:
             return self._audio(*delta)
         try:
             message = self._flavour.read(data)
         except (msgspec.MsgspecError, ValueError, RecursionError):
-            message = self.reader.read(data)
+            message = self._read_again(data)
             if message is None:
                 return []
-        return self._events(message)
+        events = self._events(message)
+        return self._halves.join(events) if self._halves.met else events
+
+    def _read_again(self, data: bytes) -> Any:
+        """The frame without half characters, and without fields that cannot be read."""
+        readable = self._halves.stand_in(data)
+        try:
+            return self._flavour.read(readable)
+        except (msgspec.MsgspecError, ValueError, RecursionError):
+            return self.reader.read(readable, len(data))
 
     def _next_delta(self, data: bytes) -> tuple[wire.AudioDelta, bytes] | None:
         """Return the next delta if only its `event_id` and payload differ; else `None`."""

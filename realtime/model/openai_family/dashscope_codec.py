@@ -7,6 +7,7 @@ from typing import Any, assert_never
 
 from realtime.event import model as m
 from realtime.event.base import Item, ResponseOverrides
+from realtime.event.halves import without_half
 from realtime.message import ToolCallBlock
 from realtime.model.base import Address, CloseVerdict, Frame, ItemTruncate, Profile, Settings, ToolResult
 from realtime.model.json_objects import json_frame
@@ -272,7 +273,7 @@ class DashScopeCodec(FamilyCodec[wire.Own]):
         item_id, index = message.item_id, message.content_index
         match message:
             case wire.TranscriptionDelta(text=text):
-                delta = self._next_words(item_id, text or "")
+                delta = self._next_words(item_id, without_half(text or ""))
                 self._certain[item_id] = self._certain.get(item_id, "") + delta
                 return [_words(item_id, delta, index)] if delta else []
             case wire.TranscriptionCompleted(transcript=transcript):

@@ -212,8 +212,12 @@ class Flavour:
         no_error: frozenset[str],
         fatal: Mapping[str, str],
         max_id_chars: int = sys.maxsize,
+        of_others: frozenset[str] = frozenset(),
     ) -> None:
-        """`received` is the union of its frames; `no_error` the codes of errors to ignore."""
+        """`received` is the union of its frames; `no_error` the codes of errors to ignore.
+
+        `of_others` are those types that only other services with this protocol send.
+        """
         self.read: Callable[[bytes], Any] = msgspec.json.Decoder(received).decode
         self.read_audio_delta: Callable[[bytes], AudioDelta] = msgspec.json.Decoder(audio_delta).decode
         self.audio_delta = f'"{audio_delta.__struct_config__.tag}"'.encode()
@@ -223,7 +227,8 @@ class Flavour:
         }
         self.silent = SILENT | silent
         """Types that need no event."""
-        self.all_types = self.silent | self.by_type.keys()
+        self.all_types = (self.silent | self.by_type.keys()) - of_others
+        """What the service itself sends."""
         self.meaning_of = meaning_of
         self.no_error = no_error
         self.fatal = fatal

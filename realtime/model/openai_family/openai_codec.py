@@ -147,6 +147,11 @@ class OpenAICodec(FamilyCodec[wire.Own]):
                 if not delta:
                     return []
                 return [m.ModelInputTranscriptionDeltaEvent(item_id=item_id, delta=delta, content_index=index or 0)]
+            case wire.TranscriptionUpdated(item_id=item_id, transcript=words, content_index=index):
+                guess = m.ModelInputTranscriptionDeltaEvent(
+                    item_id=item_id, content_index=index or 0, delta="", interim=words
+                )
+                return [guess] if words else []
             case wire.ItemAdded(item=item, previous_item_id=previous):
                 return self._item_added(item, previous)
             case wire.ItemDone(item=item, previous_item_id=previous):

@@ -86,6 +86,14 @@ class TranscriptionDelta(frames.ReadFrame, tag="conversation.item.input_audio_tr
     content_index: int | None = None
 
 
+class TranscriptionUpdated(frames.ReadFrame, tag="conversation.item.input_audio_transcription.updated"):
+    """xAI's: all words so far, which may correct those before."""
+
+    item_id: str
+    transcript: str = ""
+    content_index: int | None = None
+
+
 class TranscriptionCompleted(frames.ReadFrame, tag="conversation.item.input_audio_transcription.completed"):
     item_id: str
     transcript: str
@@ -127,6 +135,7 @@ class TextDone(frames.TextDone, tag="response.output_text.done"):
 
 Own = (
     TranscriptionDelta
+    | TranscriptionUpdated
     | ItemAdded
     | ItemDone
     | ResponseCreated
@@ -198,6 +207,8 @@ FLAVOUR = frames.Flavour(
             "input_audio_buffer.timeout_triggered",
             "input_audio_buffer.dtmf_event_received",
             "conversation.item.input_audio_transcription.segment",
+            # xAI's sign of life.
+            "ping",
         }
     ),
     meaning_of=meaning_of,
@@ -213,4 +224,5 @@ FLAVOUR = frames.Flavour(
         "billing_hard_limit_reached": "the provider account has reached its billing limit",
     },
     max_id_chars=32,
+    of_others=frozenset({"ping", "conversation.item.input_audio_transcription.updated"}),
 )

@@ -58,29 +58,32 @@ class SecondLook(Generic[T]):
         self.unknown_frames = 0
         """Frames of a type that this codec has never heard of."""
         self.broken_frames = 0
-        """Frames that are not JSON, or lack or mistype a field."""
+        """Frames that are not JSON, or without a field they need."""
 
-    def read(self, data: bytes) -> T | None:
-        """The frame without its optional fields of a wrong type; None where it says nothing to us."""
+    def read(self, data: bytes, n_bytes: int) -> T | None:
+        """The frame without its optional fields of a wrong type; None where it says nothing to us.
+
+        `n_bytes` is its length as it came.
+        """
         try:
             kind = _READ_TYPE.decode(data).type
             frame = msgspec.json.decode(data)
         except (msgspec.MsgspecError, ValueError, RecursionError):
             self.broken_frames += 1
-            logger.debug("broken frame ignored: bytes=%d", len(data))
+            logger.debug("broken frame ignored: bytes=%d", n_bytes)
             return None
         if kind in self._silent:
             return None
         if kind not in self._kinds:
             self.unknown_frames += 1
-            logger.debug("unknown frame ignored: type=%.64s bytes=%d", kind, len(data))
+            logger.debug("unknown frame ignored: type=%.64s bytes=%d", kind, n_bytes)
             return None
-        self.broken_frames += 1
         lenient = LenientDecode()
         try:
             message = lenient.read(frame, self._kinds[kind])
         except msgspec.ValidationError:
-            logger.debug("frame with a wrong field ignored: type=%s bytes=%d", kind, len(data))
+            self.broken_frames += 1
+            logger.debug("frame with a wrong field ignored: type=%s bytes=%d", kind, n_bytes)
             return None
         logger.debug("fields of a wrong type ignored: type=%s fields=%.200s", kind, ",".join(lenient.wrong))
         return message

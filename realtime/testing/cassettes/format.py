@@ -417,7 +417,7 @@ _SECRET_QUERIES = ("key", "sig", "signature", "auth")
 _HANDLE_KEYS = {"handle", "newhandle"}
 _KEY_SHAPES = re.compile(
     r"(?<![A-Za-z0-9+/])(?:(?:sk|ek|rk|pk)[-_][A-Za-z0-9_-]{12,}|AIza[A-Za-z0-9_-]{30,}|auth_tokens/[A-Za-z0-9_-]+"
-    r"|eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,})|(?<=Bearer )[^\s\"<]+"
+    r"|eyJ[A-Za-z0-9_-]{8,1000}\.[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,})|(?<=Bearer )[^\s\"<]+"
 )
 _QUERY = re.compile(r"([?&;])([A-Za-z0-9_.-]+)=([^&;#\s\"'<>]+)")
 _USER_INFO = re.compile(r"(://[^/\s:@<>\"]*:)[^/\s@<>\"]+@")

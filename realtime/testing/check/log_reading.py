@@ -160,6 +160,9 @@ class LogReading:
                     # A response that broke off: its words ran ahead of its audio.
                     speech.words_when_cut = self._as_known(speech, entry, False)
                     speech.cut_text = entry.transcript
+                elif speech.cut_text is None:
+                    # The provider's last word: a delta was lost.
+                    speech.words.correct(0, len(speech.words.text), entry.transcript)
             case s.AgentResponseTextDoneEvent():
                 speech = self._speech(entry.item_id, entry.response_id, entry)
                 speech.written = True

@@ -18,7 +18,7 @@ MAX_PAUSE_MS = 1_000
 _VARYING = re.compile(r"\b[^\W\d]*+\d\w*")
 """A word with a digit in it. It begins where a word does, so that a long word is scanned once."""
 _TYPE = re.compile(r'"type"\s*:\s*"([^"]*)"')
-_FIRST_KEY = re.compile(r'\s*\{\s*"([^"]*)"')
+_FIRST_KEY = re.compile(r'^\s*\{\s*"([^"]*)"')
 
 
 class Row(msgspec.Struct):

@@ -59,8 +59,8 @@ _STATES = word_set(
     "closed online free quiet ticking expecting"
 )
 """Behind `'s` they make it "is"."""
-_TOKEN = re.compile(r"\d+(?:[:.]\d+)+|[^\W_]+(?:['’][^\W_]+)*|[,;:—–()!?]|\.(?=\s)|\s-\s")
-_QUOTED = re.compile(r"[\"“„][^\"”“]*[\"”“]|(?<!\w)'[^']*'(?!\w)")
+_TOKEN = re.compile(r"(?<!\d)\d+(?:[:.]\d+)+|[^\W_]+(?:['’][^\W_]+)*|[,;:—–()!?]|\.(?=\s)|\s-\s")
+_QUOTED = re.compile(r"[\"“„][^\"”“„]*[\"”“]|(?<!\w)'[^']*'(?!\w)")
 _BREAKS = frozenset(",;:—–()!?.-")
 _JOINS = frozenset({"but", "so", "because", "while", "though", "although"})
 _MEANS = word_set("text email mail message phone post letter transfer card sms")

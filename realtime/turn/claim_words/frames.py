@@ -10,11 +10,14 @@ from realtime.turn.claim_words.forms import Clause
 from realtime.turn.claim_words.grammar import without_openers
 
 _FILLER = re.compile(
-    r"(?:,\s*)?(?<![\w'-])(?:u+h+m*|u+m+|e+rm?|h+m+|m+h?m+|mm-hm+|(?<=, )like(?=,)|let me see)\b(?!['-])[,.]?(?=\s|$)",
+    r"(?:,\s*)?(?<![\w'-])"
+    r"(?:u+h+m*|u+m+|e+rm?|h+m+|mm+|m{1,20}hm+|mm-hm+|(?<=, )like(?=,)|let me see)\b(?!['-])[,.]?(?=\s|$)",
     re.IGNORECASE,
 )
 _TITLE = re.compile(r"\b(Dr|Mr|Mrs|Ms|St)\.")
-_REPEATED = re.compile(r"\b((?:i|you|we|it|that|they|the|your|so|and)(?:'\w+)?),? (?:\1,? )*\1(?![\w'])", re.IGNORECASE)
+_REPEATED = re.compile(
+    r"\b((?:i|you|we|it|that|they|the|your|so|and)(?:'\w+)?),? (?:\1,? ){0,20}\1(?![\w'])", re.IGNORECASE
+)
 _COMPOUND = re.compile(r"\b(well|ill|hand|home|self|pre|half|long|late|newly|freshly|badly)-(?=\w)", re.IGNORECASE)
 _JOINED = re.compile(r"(?<=\w)-(on|off|up|in|out|down)\b", re.IGNORECASE)
 """Joined, "turned-on lights" and "check-up" hold no verb."""
@@ -40,7 +43,7 @@ _TEXTS = word_set(
 )
 _TOLD = re.compile(r"\b(?:told|wrote to|texted|emailed|asked) (?:me|us|him|her|them)$")
 _HEARSAY = re.compile(
-    r"^(?:(?:it |he |she )?(?:says|said|reads) (?:[\w']+ ?){1,3}|"
+    r"^(?:(?:it |he |she )?(?:says|said|reads) [\w']+(?: [\w']+){0,2} ?|"
     r"(?!as |like |i )(?:[\w']+ ){1,4}(?:says?|said|writes?|wrote|claims?|reports?|shows)|"
     r"i (?:hear|read|see|gather|suppose|guess|am told|heard|take it)|you (?:say|said|think|mean|told me))$"
 )

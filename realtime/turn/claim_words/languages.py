@@ -189,7 +189,7 @@ TONGUES: dict[Foreign, Tongue] = {
         ),
         re.compile(r"\b(?:ist|sind|wurde|wurden|bist|worden)\b"),
         re.compile(
-            r"\b(?:werden(?!.*worden)|nicht|kein\w*|nie|niemand|nichts|wenn|falls|sobald|ob|bevor|würde\w*|"
+            r"\b(?:werden(?!.{0,80}worden)|nicht|kein\w*|nie|niemand|nichts|wenn|falls|sobald|ob|bevor|würde\w*|"
             r"könnte\w*|kann|können|soll\w*|"
             r"möchte\w*|will|wollen|werde|wird|müsste\w*|muss|müssen|hätte\w*|wäre\w*|fast|beinahe|angeblich|"
             r"vermutlich|"
@@ -275,10 +275,10 @@ _FINITE = {
     "de": r"\b(?:ist|sind|war|waren|wird|wurde|habe|haben|hat|kann|soll|gibt|kostet|kommt|möchte\w*|sie|du|ich|wir)\b",
     "es": r"\b(?:es|son|era|está|están|ha|han|he|hay|cuesta|viene|quiere\w*|tiene\w*)\b",
 }
-_IS = re.compile(r"\b(?:ist|sind|bist|está|están)\b(?!.*\b(?:worden|raus)\b)")
+_IS = re.compile(r"\b(?:ist|sind|bist|está|están)\b(?!.{0,80}\b(?:worden|raus)\b)")
 _JUST = re.compile(r"\bacab(?:o|amos) de (\w+[aei]r)\b")
-_QUOTED = re.compile(r"[„“\"«][^“”\"»]*[“”\"»]")
-_ENDED = re.compile(r"(?:好|完|掉|成功|过去|出去|到|进|上|下|起来|出)*(?:.{0,12}了|成功|完毕)")
+_QUOTED = re.compile(r"[„“\"«][^„“”\"«»]*[“”\"»]")
+_ENDED = re.compile(r"(?:好|完|掉|成功|过去|出去|到|进|上|下|起来|出){0,6}(?:.{0,12}了|成功|完毕)")
 """Behind a Chinese verb they make it done."""
 _STATUS = frozenset({"switch", "block", "lock"})
 """Families whose participle also tells how things have long been: "la luz está encendida"."""
@@ -385,7 +385,7 @@ def _plain(sentence: str, language: Foreign) -> str:
     if language == "de":
         return text
     text = _JUST.sub(lambda found: f"he {_stem(found.group(1))}o", text)
-    return re.sub(r"\w+[éíe]\b|\bdi\b", lambda found: _in_the_perfect(found.group()), text)
+    return re.sub(r"\b\w+[éíe]\b|\bdi\b", lambda found: _in_the_perfect(found.group()), text)
 
 
 def _in_the_perfect(word: str) -> str:

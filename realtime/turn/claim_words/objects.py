@@ -9,9 +9,9 @@ from realtime.turn.claim_words.english import ADVERBS, LOOKING, NUMBERS, PRONOUN
 from realtime.turn.claim_words.forms import Hit, inflected, known_verbs
 from realtime.turn.claim_words.grammar import Reading, gives
 
-_COUNT = rf"(?:\d[\d,.]*|(?:a|and|{'|'.join(sorted(NUMBERS))})\b)"
+_COUNT = rf"(?:\d[\d,.]*+|(?:a|and|{'|'.join(sorted(NUMBERS))})\b)"
 _SUM = re.compile(
-    rf"(?:^|(?<!at|to|or) )(?:{_COUNT} ?)*(?<!a )(?<!and )(?:{_COUNT})(?: (?:to|into|in|over|across|back|he|she|"
+    rf"(?:^|(?<!at|to|or) )(?:{_COUNT} ?){{0,6}}(?<!a )(?<!and )(?:{_COUNT})(?: (?:to|into|in|over|across|back|he|she|"
     rf"they|you)\b|$)"
 )
 """An amount without its currency: "I sent Rob his thirty"."""
@@ -33,7 +33,10 @@ _LEVEL = re.compile(
     r"(?! (?:people|past|to|euro|dollar|pound))"
 )
 """The heating is meant: "I've set upstairs to eighteen"."""
-_OBTAINS = re.compile(r"\bmanaged to get (?:it|them|one|you|the|a|an)\b|(?<!have )\bgot (?:a|an|the) (?!.*\bwrong\b)")
+_OBTAINS = re.compile(
+    r"\bmanaged to get (?:it|them|one|you|the|a|an)\b"
+    r"|(?<!have )\bgot (?:a|an|the) (?!.{0,80}\bwrong\b)"
+)
 _KNOWN = {
     form for verb in known_verbs() for form, slot in inflected(verb.partition("_")[0]) if slot in ("past", "part")
 }

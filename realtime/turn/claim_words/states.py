@@ -35,7 +35,7 @@ _FRESH = (
     r"(?:like|as) (?:you )?(?:asked|wanted|wished|requested|promised|discussed))\b)"
 )
 """What tells that it has just come about."""
-_IS_FRESH = re.compile(_FRESH)
+_IS_FRESH = re.compile(f"^{_FRESH}")
 _THING = r"(?!i |we |you |there |if )(?:[\w']+ ){1,6}"
 _SENT = word_set("message pay refund apply order report upload")
 
@@ -52,7 +52,7 @@ _STATES: tuple[tuple[re.Pattern[str], State], ...] = (
     ),
     (re.compile(rf"^(?:it is |that is |everything is )?all (?:sorted|settled){_TAIL}"), State(is_generic=True)),
     (
-        re.compile(rf"^(?:you are |it is |that is |everything is )?(?:now )?all set(?: with .*)?{_TAIL}"),
+        re.compile(rf"^(?:you are |it is |that is |everything is )?(?:now )?all set(?: with .{0, 80})?{_TAIL}"),
         State(is_generic=True),
     ),
     (re.compile(rf"^you are (?:now )?(?:set for|good to go)\b{_TAIL}"), State(is_generic=True)),
@@ -272,7 +272,7 @@ _STATES: tuple[tuple[re.Pattern[str], State], ...] = (
     (re.compile(rf"^{_THING}is now (?:on|at|for|with)\b"), State(word_set("move apply report"), nouns="all")),
     (
         re.compile(
-            rf"^{_FRESH}{_THING}is (?:now |all |both )*(?:safely |down for .+ )?(?:in|on) (?:the|your|"
+            rf"^{_FRESH}{_THING}is (?:now |all |both )*(?:safely |down for .{1, 40} )?(?:in|on) (?:the|your|"
             rf"a) (?:\w+ )?(?:calendar|diary|notes?|list|agenda)\b"
         ),
         State(word_set("note remind schedule")),

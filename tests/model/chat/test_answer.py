@@ -43,6 +43,28 @@ def told(response: ChatResponse) -> list[tuple[str, str]]:
     return words
 
 
+@pytest.mark.parametrize(
+    ("pieces", "words"),
+    [
+        (["Hi \ud83d", "\ude00!"], "Hi \U0001f600!"),
+        (["Hi ", "\ud83d", "\ude00!"], "Hi \U0001f600!"),
+        (["Hi \ud83d", "all"], "Hi \ufffdall"),
+        (["Hi", " \ude00all"], "Hi \ufffdall"),
+        (["\ud83d\ude00", " \U0001f600"], "\U0001f600 \U0001f600"),
+    ],
+)
+def test_half_a_character_is_joined_with_its_other_half_or_becomes_a_mark(pieces: list[str], words: str) -> None:
+    """The SDKs read it as it came; no event could carry it."""
+    growing = answer()
+    for piece in pieces:
+        growing.think(piece)
+    for piece in pieces:
+        growing.say(piece)
+    for piece in pieces:
+        growing.call(0, "call_1", "f", piece)
+    assert told(whole(growing)) == [("thinking", words), ("text", words), ("f", words)]
+
+
 def test_blocks_stand_in_the_order_of_their_first_piece_and_stay_there() -> None:
     growing = answer()
     growing.say("Let me ")

@@ -10,7 +10,7 @@ import re
 from realtime.model.local.keyless import self_told as told
 from realtime.model.local.keyless.self_told import Answer
 from realtime.model.local.keyless.situation import Situation
-from realtime.model.local.keyless.words import Intent, intent
+from realtime.model.local.keyless.words import Intent, intent, rule_pattern
 
 
 def about(situation: Situation) -> str | None:
@@ -24,7 +24,7 @@ def about(situation: Situation) -> str | None:
 
 def asked(*patterns: str) -> re.Pattern[str]:
     """Compile patterns of a request's core, of which one must match."""
-    return re.compile("|".join(patterns))
+    return rule_pattern("|".join(patterns))
 
 
 INTENTS: tuple[tuple[Intent | re.Pattern[str], Answer], ...] = (
@@ -181,7 +181,7 @@ INTENTS: tuple[tuple[Intent | re.Pattern[str], Answer], ...] = (
     # Deleting before storing, storing before privacy.
     (intent("delete call|you|me|store|record|private"), told.delete),
     (
-        re.compile(
+        asked(
             r"\b(?:transcript|call history|(?:past|previous|earlier|old|last|former) (?:calls?"
             r"|conversations?|chats?|sessions?)"
             r"|conversation history|my calls)\b"
@@ -192,7 +192,7 @@ INTENTS: tuple[tuple[Intent | re.Pattern[str], Answer], ...] = (
     (asked(r"^(?:is|are|am|do|does|will|was)\b.*\b(?:record|recorded|recording|taped)\b"), told.recorded),
     (intent("store call|me|private", "change"), told.stored),
     (
-        re.compile(
+        asked(
             r"\b(?:do|does|will|are|is|where|how long|what)\b.*\b(?:you|this|it|calls?|anything|everything"
             r"|conversations?|server|words|data)\b.*\b(?:store|stored|save|saved|keep|kept|log|logged|retain"
             r"|retained|stored|remembered)\b"
@@ -216,7 +216,7 @@ INTENTS: tuple[tuple[Intent | re.Pattern[str], Answer], ...] = (
     (intent("who hear|read me|you|call"), told.who_hears),
     (asked(r"\bwho else\b.*\b(?:here|call|line|listening|there|us|with us)\b"), told.who_hears),
     (
-        re.compile(
+        asked(
             r"\b(?:anyone|anybody|someone|somebody|people|others|google|openai|amazon|microsoft|government"
             r"|strangers?|hackers?|you guys)\b.*\b(?:hears?|listen|listening|hearing|eavesdrop\w*|spying"
             r"|spy)\b"
@@ -373,7 +373,7 @@ INTENTS: tuple[tuple[Intent | re.Pattern[str], Answer], ...] = (
         told.said(told.INTERRUPT),
     ),
     (
-        re.compile(
+        asked(
             r"\b(?:hang up|end (?:the |this |our )?(?:call|conversation|session)|stop (?:the |this )?(?:call"
             r"|server|conversation)|shut (?:the server )?down|quit|close (?:the|this) call)\b"
         ),
@@ -405,7 +405,7 @@ INTENTS: tuple[tuple[Intent | re.Pattern[str], Answer], ...] = (
             r"\bhow (?:fast|quick|quickly|slow|soon) (?:are|is|do|does|can|will|was) (?:you|this|it|that|your)\b",
             r"\bhow (?:long|much time) (?:do|does|did|will|can) (?:you|it|this|that|an answer|your answers?) (?:\w+ )?"
             r"(?:take|need)\b(?=.*\b(?:answer|reply|respond|response|react|speak|think)|$)",
-            r"\b(?:are you|is it|is this) (?:so |too |this |that |always )*(?:slow|fast|quick)\b",
+            r"\b(?:are you|is it|is this) (?:so |too |this |that |always ){0,3}(?:slow|fast|quick)\b",
         ),
         told.said(told.DELAY),
     ),
@@ -482,7 +482,7 @@ INTENTS: tuple[tuple[Intent | re.Pattern[str], Answer], ...] = (
         told.said(told.OTHER_DEVICES),
     ),
     (
-        re.compile(
+        asked(
             r"\b(?:docs|documentation|manual|readme|tutorial|deploy\w*|docker|kubernetes|install\w*|port|github"
             r"|repository|sdk|twilio|sip|webrtc|telephony|gpu|production|configure|command line|cli|redis"
             r"|metrics|tests?\b.*\bagent)\b"

@@ -48,7 +48,7 @@ _TOKEN = re.compile(r"\d+(?:\.\d+)?|\.\d+|sqrt|[a-z']+|[-+*/^%()]|\S")
 _SIGNS = frozenset("+-*/^%()")
 _INFIX = frozenset("+-*/^")
 _GOES_INTO = re.compile(
-    r"how (?:many times|often) (?:does|do|can|will) ([\w. -]+?) (?:go|goes|fit)s? in ?to ([\w. -]+)", re.I
+    r"how (?:many times|often) (?:does|do|can|will) ([\w. -]{1,60}?) (?:go|goes|fit)s? in ?to ([\w. -]+)", re.I
 )
 _CURRENCY = re.compile(r"(?<=[\w.]) (?:dollars?|euros?|bucks?|cents?|apples?|oranges?)\b", re.I)
 _HEARD_AS = {"to": "2", "too": "2", "for": "4", "fore": "4", "ate": "8", "won": "1"}
@@ -57,7 +57,7 @@ _HEARD_AS = {"to": "2", "too": "2", "for": "4", "fore": "4", "ate": "8", "won": 
 _ASKS = re.compile(
     r"\b(?:what(?:'s|’s| is)|how much|calculate|compute|work out|add|subtract|multiply|divide|plus|minus|times)\b", re.I
 )
-_NO_SUM = re.compile(r"\d+(?:[-/]\d+)+")
+_NO_SUM = re.compile(r"(?<!\d)\d+(?:[-/]\d+)+")
 # "add 3 and 4", "subtract 3 from 10": the verb, the word between, the sign, and whether the operands change places.
 _VERBS = {
     ("add", "and"): ("+", False),
@@ -339,7 +339,7 @@ class _Parser:
                 raise ValueError(self.NO_SUM)
         else:
             token = self._peek()
-            if not re.fullmatch(r"\d*\.?\d+", token):
+            if not re.fullmatch(r"\d+(?:\.\d+)?|\.\d+", token):
                 raise ValueError(self.NO_SUM)
             self._at += 1
             result = _checked(float(token))

@@ -181,7 +181,7 @@ def brief_of(instructions: str) -> Brief:
             role = _as_role(sentence.rstrip(".!"))
             if found := re.match(r"you(?: are|'re) (.+)", sentence.rstrip(".!"), re.I):
                 title = re.split(r",?\s(?:who|that|which|and you|and your)\b", found[1])[0].strip()
-                is_plain = _NO_ROLE.match(re.sub(r",?\s+and\s+|,\s*", " ", title)) is not None
+                is_plain = _NO_ROLE.match(re.sub(",? and |, ?", " ", " ".join(title.split()))) is not None
                 first = title.split(",")[0]
                 title = first if len(first.split()) >= _SHORTEST_TITLE else title
             if found := _PHONE.match(sentence.rstrip(".!")):

@@ -3,31 +3,30 @@
 from __future__ import annotations
 
 import re
+from calendar import isleap
 from datetime import UTC, date, datetime, timedelta
 
 from realtime.model.local.keyless.arithmetic import find_number
-from realtime.model.local.keyless.words import each
+from realtime.model.local.keyless.dates import MONTHS, date_said
+from realtime.model.local.keyless.words import each, rule_pattern
+from realtime.tool.spoken_amounts import amount_at
+from realtime.tool.spoken_times import WEEKDAYS, ordinal_at
 
 _DAYS = r"monday|tuesday|wednesday|thursday|friday|saturday|sunday"
-_MONTHS = each("january february march april may june july august september october november december")
-_FEASTS = {
-    "christmas": (12, 25),
-    "christmas eve": (12, 24),
-    "new year": (1, 1),
-    "new years": (1, 1),
-    "halloween": (10, 31),
-    "valentine": (2, 14),
-    "valentines": (2, 14),
-    "new year's": (1, 1),
-    "new year's eve": (12, 31),
-    "valentine's": (2, 14),
-}
-_DATE_NAMED = re.compile(
-    rf"\b(?:(?P<month>{'|'.join(_MONTHS)}) (?:the )?(?P<day>\d{{1,2}})|(?:the )?(?P<day2>\d{{1,2}})(?:st|nd"
-    rf"|rd|th)? (?:of )?(?P<month2>{'|'.join(_MONTHS)}))"
-)
-_FEAST = re.compile(rf"\b({'|'.join(sorted(_FEASTS, key=len, reverse=True))})\b")
-
+_KNOWN_WORDS = frozenset(
+    each(
+        "what what's which when when's how is isn't it it's its was were will would be are am we we're i you do "
+        "does did don't have has had can could know tell give say show check me us today today's tonight tomorrow "
+        "yesterday day days date dates month months year years week weeks weekday weekend weekends hour hours "
+        "minute minutes second seconds time o'clock clock morning afternoon evening night noon midday midnight am "
+        "pm late early the a an of in on at by to for from until till before after since left remain remaining ago "
+        "away next last this that these coming current currently now right exact exactly precise local here there "
+        "and or but so again please first many much long far leap half quarter actually really just like need want "
+        "got get my your our server been called christmas eve halloween valentine valentines valentine's new "
+        "year's dinner lunch breakfast correct computer's then also yet still already about around approximately "
+        "roughly fall falls land lands happen happens st nd rd th"
+    )
+) | {*MONTHS, *_DAYS.split("|")}
 ASKS_TIME = re.compile(
     r"\bwhat(?:'s| is)? (?:the )?(?:(?:current|exact|local|right) )?time\b(?! (?:complexity|machine"
     r"|zone|travel|(?:is|are|was) (?:my|the|our|his|her|your|dinner|lunch|breakfast)|do you|does|did"
@@ -40,16 +39,16 @@ ASKS_TIME = re.compile(
     r"|\bhow (?:long|many (?:hours|minutes)) (?:until|till|to|before|is it (?:until|till"
     r"|to)) (?:midnight|noon|midday|lunch|\d)"
 )
-ASKS_DATE = re.compile(
-    r"\bwhat (?:day|date|month|year)\b(?! (?:are you|were you|did|do you|does|do we|will you))"
+ASKS_DATE = rule_pattern(
+    r"\bwhat (?:day|weekday|date|month|year)\b(?! (?:are you|were you|did|do you|does|do we|will you))"
     r"|\bthe date\b|\bwhat(?:'s| is) today\b(?!'s (?:weather|news|special))|\btoday's date\b"
     r"|\bdate is it\b"
-    r"|\bwhich (?:day|month|year)\b(?! (?:did|do|were)).*\b(?:is|it|today|tomorrow|have|we)\b"
+    r"|\bwhich (?:day|weekday|date|month|year)\b(?! (?:did|do|were)).*\b(?:is|was|will|it|today|tomorrow|have|we)\b"
     r"|\bwhat(?:'s| is) the (?:day|month|year|date)\b|\bday of the week\b"
     rf"|\bis (?:it|today|tomorrow) (?:a )?(?:{_DAYS}|weekend|the weekend|christmas)\b|\b(?:current"
     r"|today's) (?:date|day|year|month)\b"
     r"|\bhow (?:many (?:days|weeks|months)|long|far)\b.*\b(?:until|till|to|before|away|left"
-    rf"|since)\b.*\b(?:christmas|new year|halloween|valentine|weekend|{_DAYS}|{'|'.join(_MONTHS)})"
+    rf"|since)\b.*\b(?:christmas|new year|halloween|valentine|weekend|{_DAYS}|{'|'.join(MONTHS)})"
     r"|\b(?:day|date)\b.*\b(?:tomorrow|yesterday)\b|^(?:what's|what is|what was|when is"
     r"|when's) (?:tomorrow|yesterday|christmas|halloween|new year'?s?)\b|\bleap year\b"
     r"|\bdays\b.*\b(?:left|remain|remaining)\b.*\byear\b"
@@ -58,10 +57,29 @@ ASKS_DATE = re.compile(
     rf"|the current) (?:month|year)\b|\bwhen is (?:the )?(?:next )?(?:{_DAYS}|christmas|halloween"
     r"|new year)"
 )
-_ELSEWHERE = re.compile(
-    r"\b(?:time|it)\b.* in ((?!the (?:morning|afternoon|evening|server)|total|minutes|hours|here|my|your|this)"
-    r"[a-z][a-z ]+)$"
+_OTHER_DAY = re.compile(
+    rf"\b(?:last|next|[12]\d{{3}}|{_DAYS}|{'|'.join(month for month in MONTHS if month != 'may')})\b"
 )
+_UNSURE = "I am not sure which day you mean: say the month by its name, and the year in full."
+_IS = {-1: "It was", 0: "It is", 1: "It will be"}
+_ELSEWHERE = rule_pattern(
+    r"\b(?:time|it)\b.* in ((?!the (?:morning|afternoon|evening|server)|total|minutes|hours|here|my|your|this)"
+    r"[a-z][a-z ]{1,40})$"
+)
+
+
+def is_known(asked: str) -> bool:
+    """Whether a clock knows all that a question names; a birthday it does not."""
+    asked = _ELSEWHERE.sub(lambda found: found[0][: found.start(1) - found.start()], asked)
+    words = [word.strip(".,?!").removesuffix("'s") for word in asked.split()]
+    return all(
+        word in _KNOWN_WORDS
+        or word[:1].isdigit()
+        or amount_at([word], 0, "en") is not None
+        or ordinal_at([word], 0, "en") is not None
+        for word in words
+        if word and word != "-"
+    )
 
 
 def time_answer(asked: str, now: str) -> str:
@@ -70,7 +88,7 @@ def time_answer(asked: str, now: str) -> str:
         moment = datetime.strptime(now.strip(), "%I:%M %p").replace(tzinfo=UTC)
     except ValueError:
         return f"It is {now}."
-    if found := re.search(r"\bin ([\w -]+?) (hour|minute)s?\b", asked):
+    if found := re.search(r"\bin ([\w -]{1,40}?) (hour|minute)s?\b", asked):
         count = find_number(found[1]) or (0.5 if "half" in found[1] else 1)
         later = moment + timedelta(minutes=count * (60 if found[2] == "hour" else 1))
         return f"It will be {later.strftime('%I:%M %p').lstrip('0')}."
@@ -97,33 +115,34 @@ def date_answer(asked: str, today_said: str) -> str:
         return _yes_no(asked, today + timedelta(1)) or f"Tomorrow is {_said(today + timedelta(1))}."
     if re.search(r"\byesterday\b", asked):
         return f"Yesterday was {_said(today - timedelta(1))}."
-    if found := re.search(r"\bin ([\w -]+?) (day|week)s?\b|\b([\w -]+?) (day|week)s? from (?:now|today)\b", asked):
+    if found := re.search(
+        r"\bin ([\w -]{1,40}?) (day|week)s?\b|\b([\w -]{1,40}?) (day|week)s? from (?:now|today)\b", asked
+    ):
         count = find_number(found[1] or found[3]) or 1
         return f"That is {_said(today + timedelta(int(count) * (7 if 'week' in (found[2] or found[4]) else 1)))}."
-    if found := re.search(r"\b([\w-]+) (day|week)s? ago\b", asked):
+    if found := re.search(r"\b([\w-]{1,40}) (day|week)s? ago\b", asked):
         count = find_number(found[1]) or 1
         return f"That was {_said(today - timedelta(int(count) * (7 if found[2] == 'week' else 1)))}."
-    if re.search(r"\bdays\b.*\b(?:left|remain|remaining)\b.*\byear\b", asked):
+    if re.search(r"\bdays\b.{0,80}\b(?:left|remain|remaining)\b.{0,80}\byear\b", asked):
         left = (date(today.year, 12, 31) - today).days
         return f"{left} days of {today.year} are left after today."
     if "leap year" in asked:
-        leap = today.year % 4 == 0 and (today.year % 100 != 0 or today.year % 400 == 0)
-        return f"{'Yes' if leap else 'No'}, {today.year} is {'a' if leap else 'no'} leap year."
-    if (goal := _named_day(asked, today)) is not None:
-        left = (goal - today).days
-        if re.search(r"\bhow (?:many|long|far)\b", asked):
-            distance = (
-                f"{left // 7} weeks and {left % 7} days" if "week" in asked else f"{left} day{'s' if left != 1 else ''}"
-            )
-            return f"{distance} until {_said(goal)}." if left else "That is today."
-        return _yes_no(asked, today) or f"It is on {_said(goal)}."
+        found = re.search(r"\b([12]\d{3})\b|\b(next|last) year\b", asked)
+        step = {None: 0, "next": 1, "last": -1}[found[2]] if found else 0
+        year = int(found[1]) if found and found[1] else today.year + step
+        return f"{'Yes' if isleap(year) else 'No'}, {year} is {'a' if isleap(year) else 'no'} leap year."
+    if (answer := _named_answer(asked, today)) is not None:
+        return answer
     if answer := _yes_no(asked, today):
         return answer
-    if re.search(r"\b(?:what|which|the|current)\b.*\byear\b", asked):
-        return f"It is {today.year}."
-    if re.search(r"\b(?:what|which|the|current)\b.*\bmonth\b", asked):
-        return f"It is {today:%B}."
-    return f"Today is {today_said}."
+    step = (
+        -1 if re.search(r"\blast (?:month|year)\b", asked) else 1 if re.search(r"\bnext (?:month|year)\b", asked) else 0
+    )
+    if re.search(r"\b(?:what|which|the|current)\b.{0,80}\byear\b", asked):
+        return f"{_IS[step]} {today.year + step}."
+    if re.search(r"\b(?:what|which|the|current)\b.{0,80}\bmonth\b", asked):
+        return f"{_IS[step]} {MONTHS[(today.month - 1 + step) % 12].capitalize()}."
+    return _UNSURE if _OTHER_DAY.search(asked) else f"Today is {today_said}."
 
 
 def _day_said(text: str) -> date | None:
@@ -145,54 +164,66 @@ def _yes_no(asked: str, day: date) -> str | None:
     return None
 
 
-_ORDINALS = {
-    word: value
-    for value, word in enumerate(
-        each(
-            "first second third fourth fifth sixth seventh eighth ninth tenth eleventh twelfth thirteenth "
-            "fourteenth fifteenth sixteenth seventeenth eighteenth nineteenth twentieth"
-        ),
-        start=1,
-    )
-}
-
-
-def _with_digits(text: str) -> str:
-    """Write the days of months as numbers: "march third" becomes "march 3"."""
-    words, at = text.split(), 0
-    found: list[str] = []
-    while at < len(words):
-        tens = {"twenty": 20, "thirty": 30}.get(words[at])
-        if tens and at + 1 < len(words) and words[at + 1] in _ORDINALS:
-            found.append(str(tens + _ORDINALS[words[at + 1]]))
-            at += 1
-        else:
-            found.append("30" if words[at] == "thirtieth" else str(_ORDINALS.get(words[at], words[at])))
-        at += 1
-    return " ".join(found)
-
-
 def day_named(words: str, today: date) -> date | None:
-    """Return the next day of this name; None: it names none."""
-    return _named_day(f"next {re.sub(r'^(?:next|this|coming) ', '', words)}", today)
+    """Return the day of this name, without a year the next one; None: it names none, or two."""
+    if (said := date_said(words, today)) is not None:
+        return said.on_or_after(today)
+    return _weekday(f"next {re.sub(r'^(?:next|this|coming) ', '', words)}", today)
 
 
-def _named_day(asked: str, today: date) -> date | None:
-    """Return the next day of this name: a feast, a date without a year, or a day of the week."""
-    asked = _with_digits(asked)
-    if found := _FEAST.search(asked):
-        month, day = _FEASTS[found[1]]
-    elif named := _DATE_NAMED.search(asked):
-        month, day = _MONTHS.index(named["month"] or named["month2"]) + 1, int(named["day"] or named["day2"])
-    elif (week := re.search(rf"\b({_DAYS}|weekend)\b", asked)) and re.search(
-        r"\b(?:until|till|to|when|next|away)\b", asked
-    ):
-        wanted = 5 if week[1] == "weekend" else _DAYS.split("|").index(week[1])
-        return today + timedelta((wanted - today.weekday() - 1) % 7 + 1)
+def _weekday(asked: str, today: date) -> date | None:
+    """Return the day of the week that is asked for: the next one, or the last."""
+    if last := re.search(rf"\blast ({_DAYS})\b", asked):
+        return today - timedelta((today.weekday() - _DAYS.split("|").index(last[1]) - 1) % 7 + 1)
+    week = re.search(rf"\b({_DAYS}|weekend)\b", asked)
+    if week is None or not re.search(r"\b(?:until|till|to|when|next|away)\b", asked):
+        return None
+    wanted = 5 if week[1] == "weekend" else _DAYS.split("|").index(week[1])
+    return today + timedelta((wanted - today.weekday() - 1) % 7 + 1)
+
+
+def _named_answer(asked: str, today: date) -> str | None:
+    """Answer a question about a day that is named; None: none is."""
+    said = date_said(asked, today)
+    is_past = re.search(r"\b(?:was|were|did|since|ago)\b", asked) is not None
+    if said is None:
+        goal = _weekday(asked, today)
     else:
+        goal = said.on_or_before(today) if is_past else said.on_or_after(today)
+        if goal is None:
+            return (
+                "There is no such day."
+                if said.is_sure
+                else "I am not sure which day you mean: say the month by its name, and the year in full."
+            )
+    if goal is None:
         return None
-    try:
-        goal = date(today.year, month, day)
-        return goal if goal >= today else date(today.year + 1, month, day)
-    except ValueError:
+    is_far = abs((goal - today).days) > 366 or (said is not None and said.year is not None)
+    named = f"{_said(goal)}, {goal.year}" if is_far else _said(goal)
+    if re.search(r"\bhow (?:many|long|far)\b", asked):
+        days = abs((goal - today).days)
+        distance = (
+            f"{days // 7} weeks and {days % 7} days" if "week" in asked else f"{days} day{'s' if days != 1 else ''}"
+        )
+        return f"{distance} {'since' if goal < today else 'until'} {named}." if days else "That is today."
+    if answer := _yes_no(asked, today):
+        return answer
+    return f"It {'was' if goal < today else 'is'} on {named}."
+
+
+def iso_date(text: str, today: date | None) -> str | None:
+    """Write a day that was said as a date, such as "2026-11-27"; None where that is not certain."""
+    said = date_said(text, today or date.min)
+    if said is not None and (today is not None or (said.year is not None and "year" not in text)):
+        day = said.on_or_after(today or date.min)
+        weekdays = [name for name in WEEKDAYS["en"] if name.lower() in text.lower()]
+        # "Monday the 3rd" where that is a Friday: one of both is wrong.
+        return day.isoformat() if day is not None and weekdays in ([], [WEEKDAYS["en"][day.weekday()]]) else None
+    if today is None:
         return None
+    near = {"today": 0, "tonight": 0, "tomorrow": 1, "the day after tomorrow": 2}
+    for words, days in sorted(near.items(), key=lambda one: -len(one[0])):
+        if text.lower().startswith(words):
+            return (today + timedelta(days)).isoformat()
+    found = day_named(text.lower(), today)
+    return found.isoformat() if found is not None else None

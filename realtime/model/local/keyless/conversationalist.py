@@ -9,15 +9,18 @@ from __future__ import annotations
 import dataclasses
 import json
 import re
-from collections.abc import AsyncGenerator, Callable, Sequence
+from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
 from dataclasses import dataclass
+from datetime import date
 
 from realtime.event.config import ToolDeclaration
+from realtime.model.base import CONTINUE_ANSWER
 from realtime.model.local.keyless import clock
 from realtime.model.local.keyless.about import about
 from realtime.model.local.keyless.almanac import look_up
 from realtime.model.local.keyless.arithmetic import evaluate, find_expression, find_number, say_expression, say_number
 from realtime.model.local.keyless.brief import brief_of
+from realtime.model.local.keyless.dates import date_said
 from realtime.model.local.keyless.facts import ask_back, learn, not_told
 from realtime.model.local.keyless.measures import convert
 from realtime.model.local.keyless.names import learned_name, own_name
@@ -31,13 +34,15 @@ from realtime.model.local.keyless.subjects import guess
 from realtime.model.local.keyless.toolbox import Context, ToolRequest, answered, request_in
 from realtime.model.local.keyless.unknown import is_request, own_up
 from realtime.model.local.keyless.wordplay import play
-from realtime.model.local.keyless.words import capital, plain
-from realtime.model.local.language_model import Prompt, Reply, ReplyText, ReplyToolCall
+from realtime.model.local.keyless.words import capital, plain, rule_pattern
+from realtime.model.local.language_model import Prompt, Reply, ReplyText, ReplyThought, ReplyToolCall
 
 _BUILT_IN = {"get_time": None, "get_date": None, "calculate": "expression", "set_timer": "seconds"}
 """The tools of `skills.py`, with their argument."""
-_SAY = re.compile(r"\s*say(?: exactly)?\s*:?\s+[\"“]?(.+?)[\"”]?\s*$", re.I | re.S)
-_SAY_AT_THE_END = re.compile(r"\n\s*\n\s*say(?: exactly)?(?::\s*|\s+(?=[\"“]))[\"“]?(.+?)[\"”]?\s*$", re.I | re.S)
+_TOLD_TOOLS = 8
+"""Tools that a reason names."""
+_SAY = re.compile(r"^say(?: exactly)?(?:\s*+:)?\s+(.+)", re.I | re.S)
+_SAY_AT_THE_END = re.compile(r"^say(?: exactly)?(?::|\s+(?=[\"“]))(.+)", re.I | re.S)
 
 
 class Conversationalist:
@@ -60,7 +65,7 @@ class Conversationalist:
     def can_answer(self, prompt: Prompt) -> bool:
         """Whether rules fit all that was said, or call a tool."""
         situation = situation_of(prompt, self._product)
-        if situation is None or not situation.plain or _SAY.match(prompt.instructions):
+        if situation is None or not situation.plain or _words_to_say(prompt.instructions) is not None:
             return True
         if results_to_tell(prompt.history, situation.plain):
             return True
@@ -81,18 +86,27 @@ class _Answer:
     is_courtesy: bool = False
     is_known: bool = True
     is_aside: bool = False
+    is_introduction: bool = False
+
+    @property
+    def is_beside(self) -> bool:
+        """Whether it still counts beside an introduction."""
+        return not (self.is_introduction or self.is_courtesy or self.is_aside)
 
 
 def respond_to(prompt: Prompt, product: Product | None = None) -> list[Reply]:
     """Return the whole response to a prompt."""
-    if words := _SAY.match(prompt.instructions):
-        return [ReplyText(words[1])]
+    if (ordered := _words_to_say(prompt.instructions)) is not None:
+        return [ReplyText(ordered)]
+    last = prompt.history[-2:]
+    if len(last) == 2 and last[1].text == CONTINUE_ANSWER and last[0].role == "assistant":
+        whole = respond_to(dataclasses.replace(prompt, history=prompt.history[:-2]), product)
+        return [*_behind(whole, last[0].text)]
     situation = situation_of(prompt, product)
     if results := results_to_tell(prompt.history, situation.plain if situation is not None else ""):
         return [ReplyText(" ".join(results))]
     if situation is None:
-        words = _SAY_AT_THE_END.search(prompt.instructions)
-        return [ReplyText(words[1] if words is not None else _first_words(prompt))]
+        return [ReplyText(_words_to_say_at_the_end(prompt.instructions) or _first_words(prompt))]
     if not situation.plain:
         return [
             ReplyText(
@@ -101,7 +115,57 @@ def respond_to(prompt: Prompt, product: Product | None = None) -> list[Reply]:
                 )
             )
         ]
-    return _replies(_answers(situation))
+    answers = _answers(situation)
+    return [*_why_no_call(situation, answers), *_replies(answers)]
+
+
+def _behind(replies: Sequence[Reply], heard: str) -> Iterator[Reply]:
+    """Yield what is left of an answer of which the beginning was heard; another answer is given whole."""
+    said = " ".join(reply.text for reply in replies if isinstance(reply, ReplyText))
+    if not said.startswith(heard):
+        yield from replies
+    elif rest := said[len(heard) :].strip():
+        yield ReplyText(rest)
+
+
+def _why_no_call(situation: Situation, answers: Sequence[_Answer]) -> list[Reply]:
+    """Tell who builds the agent why none of its tools is called."""
+    tools = _others(situation)
+    if not tools or any(one.calls for one in answers):
+        return []
+    request = _requested(situation)
+    if request is None:
+        names = ", ".join(tool.name for tool in tools[:_TOLD_TOOLS])
+        more = f" and {len(tools) - _TOLD_TOOLS} more" if len(tools) > _TOLD_TOOLS else ""
+        return [ReplyThought(f"No tool is called: the words name none of {names}{more}, or ask for nothing.")]
+    if request.missing:
+        lacks = ", ".join(".".join(one.path) for one in request.missing)
+        return [ReplyThought(f"{request.name} is not called: what was said gives no sure value for {lacks}.")]
+    return [ReplyThought(f"{request.name} is not called: its subject was named, but nothing was asked for.")]
+
+
+def _words_to_say(instructions: str) -> str | None:
+    """Return the words to say of instructions that order nothing else."""
+    return _unquoted(_SAY.match(instructions.strip()))
+
+
+def _words_to_say_at_the_end(instructions: str) -> str | None:
+    """Return the words to say at the end of the instructions."""
+    lines = instructions.strip().split("\n")
+    for at in range(1, len(lines) - 1):
+        if lines[at].strip() or not lines[at + 1].lstrip().lower().startswith("say"):
+            continue
+        if (words := _unquoted(_SAY_AT_THE_END.match("\n".join(lines[at + 1 :]).lstrip()))) is not None:
+            return words
+    return None
+
+
+def _unquoted(order: re.Match[str] | None) -> str | None:
+    if order is None:
+        return None
+    words = order[1].strip()
+    begin, end = words[:1] in ('"', "“"), words[-1:] in ('"', "”")
+    return words[begin : len(words) - (end and len(words) > 1)].strip() or None
 
 
 def _first_words(prompt: Prompt) -> str:
@@ -123,6 +187,8 @@ def _answers(situation: Situation) -> list[_Answer]:
     if (request := _requested(situation)) is not None and _is_one_request(situation, request, parts):
         return _with_details(situation, request, parts)
     answers = [_answer(situation.part(part, place)) for place, part in enumerate(parts)]
+    if (named := _renamed(situation, parts)) is not None:
+        return [_introduction(situation.part(parts[0], 0), named), *(one for one in answers if one.is_beside)]
     unknown = [one for one in answers if not one.is_known]
     is_open = any(not one.is_aside for one in unknown) and not any(one.calls for one in answers)
     if is_open and (text := about(situation) or guess(situation)) is not None:
@@ -131,6 +197,14 @@ def _answers(situation: Situation) -> list[_Answer]:
     if len(unknown) == len(answers):
         return [_answer(situation)]
     return [one for one in answers if not one.is_courtesy and not one.is_aside] or answers[:1]
+
+
+def _renamed(situation: Situation, parts: Sequence[str]) -> str | None:
+    """Return the user's name where it corrects another: "Call me Bob. No, Robert."."""
+    last = [situation.last_answer or ""]
+    name = learned_name([situation.said], last)
+    given = [learned_name([part], last) for part in parts]
+    return name if any(one is not None and one != name for one in given) else None
 
 
 def _is_one_request(situation: Situation, request: ToolRequest, parts: Sequence[str]) -> bool:
@@ -204,8 +278,8 @@ def _answer(situation: Situation) -> _Answer:
 def _introduction(situation: Situation, name: str) -> _Answer:
     met = f"Nice to meet you, {name}."
     if situation.is_whole:
-        return _Answer(f"{met} I'm {situation.me}. What can I do for you?")
-    return _Answer(met)
+        return _Answer(f"{met} I'm {situation.me}. What can I do for you?", is_introduction=True)
+    return _Answer(met, is_introduction=True)
 
 
 def _is_courtesy(situation: Situation) -> bool:
@@ -247,7 +321,7 @@ def _expression(situation: Situation) -> str | None:
 
 
 _RESULT = re.compile(r"\bis (-?\d[\d,]*(?:\.\d+)?)\.$")
-_GOES_ON = re.compile(
+_GOES_ON = rule_pattern(
     r"^(?:plus|minus|times|divided by|multiplied by|squared|cubed|(?:add|subtract|take away) (?:that|it"
     r"|\w+)|(?:multiply|divide)\b.*\bby)\b"
     r"|\b(?:double|twice|triple|half of|square root of|percent of) (?:that|it|this)\b|\b(?:that"
@@ -277,7 +351,7 @@ def _timer_talk(situation: Situation) -> str | None:
         return "I would need a tool for timers, and none was given to me."
     if _CANCEL.search(situation.core):
         return "I can't stop a timer: it rings once, and ends with this call."
-    if re.search(r"\balarm\b|\b(?:at|for) .*(?:o'clock|am|pm)\b|\b\d+:\d\d\b", situation.core):
+    if re.search(r"\balarm\b|\b(?:at|for) .{0,40}(?:o'clock|am|pm)\b|\b\d+:\d\d\b", situation.core):
         return "I can't set alarms for a time of day, only timers: say, set a timer for five minutes."
     return f"{_HOW_LONG} Say, set a timer for five minutes."
 
@@ -285,7 +359,7 @@ def _timer_talk(situation: Situation) -> str | None:
 def _no_clock(situation: Situation) -> str | None:
     """Say that there is no tool for the time or the date."""
     for what, asked in (("the time", clock.ASKS_TIME), ("the date", clock.ASKS_DATE)):
-        if asked.search(situation.core):
+        if _asks(situation, what, asked):
             return f"I would need a tool for {what}, and none was given to me."
     return None
 
@@ -324,7 +398,9 @@ _FORBIDS = re.compile(r"(?:please )?(?:don't|do not|never) ")
 _HOW_LONG = "For how long?"
 _ALARM = re.compile(r"\btimers?\b|\balarm\b(?! clock)|\breminders?\b|\bremind me (?:to|in|at|about)\b|\bwake me\b")
 _CANCEL = re.compile(r"\b(?:cancel|stop|delete|clear|end)(?: (?:my|the|that|this|all))* (?:timers?|alarms?)\b")
-_TIMER = re.compile(r"\btimer\b|\bwake me\b|\bremind me in\b|\balarm (?:in|for)\b|\bcountdown\b|\bremind me\b.*\bin\b")
+_TIMER = rule_pattern(
+    r"\btimer\b|\bwake me\b|\bremind me in\b|\balarm (?:in|for)\b|\bcountdown\b|\bremind me\b.*\bin\b"
+)
 
 
 def _known_calls(situation: Situation) -> list[ReplyToolCall]:
@@ -333,7 +409,14 @@ def _known_calls(situation: Situation) -> list[ReplyToolCall]:
         return [_call("set_timer", seconds=seconds)]
     if _has(situation, "calculate") and convert(situation) is None and (expression := _expression(situation)):
         return [_call("calculate", expression=expression)]
-    return [_call(name) for name, asked in _CLOCK_TOOLS if _has(situation, name) and asked.search(situation.core)]
+    return [_call(name) for name, asked in _CLOCK_TOOLS if _has(situation, name) and _asks(situation, name, asked)]
+
+
+def _asks(situation: Situation, what: str, asked: re.Pattern[str]) -> bool:
+    """Whether time or date is asked for, and nothing else."""
+    core = situation.core
+    is_named = what.endswith("date") and date_said(core, situation.today or date.min) is not None
+    return asked.search(core) is not None and (is_named or clock.is_known(core))
 
 
 def _requested(situation: Situation) -> ToolRequest | None:
@@ -386,7 +469,7 @@ def _timer_seconds(situation: Situation) -> float | None:
         return None
     total = 0.0
     for before, unit, behind in re.findall(
-        r"([\w. -]+?)[ -](hour|minute|min|second|sec)s?\b( and a (?:half|quarter)\b(?! \w*(?:hour"
+        r"([\w. -]{1,60}?)[ -](hour|minute|min|second|sec)s?\b( and a (?:half|quarter)\b(?! \w*(?:hour"
         r"|minute|second)))?",
         plain,
     ):

@@ -93,7 +93,9 @@ _ALSO = {
 _SAME = {stem(word): frozenset(map(stem, words.split())) for word, words in _ALSO.items()}
 _ABOUT_ME = re.compile(r"\b(?:i|my|me|mine|our|we|i'm)\b")
 # "What kind of music do I like": the kind need not have been said.
-_KIND_ASKED = re.compile(r"(?:what|which)(?: kind of| sort of| type of)? [\w ]+? (?:do|did|have|am|was) ((?:i|we) .+)")
+_KIND_ASKED = re.compile(
+    r"(?:what|which)(?: kind of| sort of| type of)? [\w ]{1,60}? (?:do|did|have|am|was) ((?:i|we) .+)"
+)
 _ASKS_JOB = re.compile(r"\bwhat do i do(?: for (?:a living|work))?$|\bmy (?:job|profession|occupation)\b")
 _IS_OF_AGE = re.compile(r"i(?:'m| am) [\w-]+(?: [\w-]+)?$")
 _IS_SOMEONE = re.compile(r"i(?:'m| am| work as) (?:an?|the) \w+")

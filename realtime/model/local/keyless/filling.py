@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from datetime import date, timedelta
+from datetime import date
 from typing import Any
 
-from realtime.model.local.keyless.clock import day_named
+from realtime.model.local.keyless.clock import iso_date
 from realtime.model.local.keyless.parameters import NUMERIC, PEOPLE, WORDED, Parameter, Takes
 from realtime.model.local.keyless.reading import ARTICLES, CALLED, LONGEST_NAME, Command, Reading, trimmed
-from realtime.model.local.keyless.tool_words import KNOWN_VERBS
+from realtime.model.local.keyless.sure_values import ASKING, UNNAMING, is_value, takes_any
+from realtime.model.local.keyless.tool_words import KNOWN_VERBS, LOOKS
 from realtime.model.local.keyless.utterance import BOUNDARIES, Span, Utterance, seconds_of, stem_of
 from realtime.model.local.keyless.words import each, plain, stem
 
@@ -22,9 +23,9 @@ _SAYING = (
 )  # fmt: skip
 _NO_PLACE = frozenset(each("day outside here there moment time morning afternoon evening night home us go"))
 _NO = frozenset(each("no without not non"))
-_ID = re.compile(r"[A-Za-z]*[-#]?\d[\w-]*|[A-Z]{2,}\w*")
-_MAIL = re.compile(r"[\w.+-]+@[\w-]+\.[\w.]+|\b[\w.]+ at [\w-]+ dot \w+\b", re.IGNORECASE)
-_PHONE = re.compile(r"\+?\d[\d /-]{4,}\d")
+_ID = re.compile(r"^(?:[A-Za-z]*[-#]?\d[\w-]*|[A-Z]{2,}\w*)")
+_MAIL = re.compile(r"(?<![\w.+-])[\w.+-]{1,64}@[\w-]+\.[\w.]+|(?<![\w.])[\w.]{1,64} at [\w-]+ dot \w+\b", re.IGNORECASE)
+_PHONE = re.compile(r"\+?\d[\d /-]{4,30}\d")
 _TWO_OF_US = re.compile(r"\b(?:(?:me|myself) and (?:my|a) \w+(?! and)|my \w+ and (?:me|i|myself)|both of us)\b")
 _JUST_ME = re.compile(r"\b(?:just|only) (?:me|myself|one)\b|\b(?:by|for) myself\b|\balone\b")
 _ALSO_ME = re.compile(r"\b(?:me|myself) and$|^(?:and|plus) (?:me|myself)\b")
@@ -89,12 +90,21 @@ class _Filling:
     # -- values with a form ----------------------------------------------------------------------------------------
 
     def _choice(self, one: Parameter) -> Any:
-        found = [(at, count, value) for at, count, value in self._choices(one.choices)]
+        found = [one for one in self._choices(one.choices) if one[0] not in self._reading.used]
         if not found:
             return None
-        at, count, value = max(found, key=lambda found: (found[1], -found[0]))
+        longest = max(count for _, count, _ in found)
+        at, count, value = self._chosen([one for one in found if one[1] == longest])
         self._reading.use(at, at + count)
         return value
+
+    def _chosen(self, found: Sequence[tuple[int, int, Any]]) -> tuple[int, int, Any]:
+        """Return the first of several choices, or the one that corrects it."""
+        chosen, *others = sorted(found, key=lambda one: one[0])
+        for other in others:
+            if any(chosen[0] < first < other[0] for first, _ in self._said.corrections):
+                chosen = other
+        return chosen
 
     def _choices(self, choices: Sequence[Any]) -> Iterator[tuple[int, int, Any]]:
         """Yield place, number of tokens and value of each said choice."""
@@ -351,7 +361,7 @@ class _Filling:
             is_named = tokens[at] == "name" and tokens[at + 1 : at + 2] in (["is"], ["of"])
             if is_named or (tokens[at] == "name" and tokens[at - 1 : at] == ["the"]) or tokens[at] == "name's":
                 found = self._reading.phrase(at + (2 if is_named else 1), before=at)
-            elif tokens[at] in CALLED and one.takes is Takes.NAME:
+            elif (tokens[at] in CALLED and one.takes is Takes.NAME) or self._is_titled(at):
                 found = self._reading.phrase(at + 1, before=at)
             else:
                 continue
@@ -370,6 +380,12 @@ class _Filling:
             return self._bare()
         return self._user_name if one.takes is Takes.NAME and one.required else None
 
+    def _is_titled(self, at: int) -> bool:
+        """Whether the tool's object stands before its name: "the patient Maria Lopez"."""
+        said = self._said
+        is_own = said.stems[at] in self._command.own and not said.is_capital(at)
+        return is_own and at + 1 < len(said) and at + 1 not in said.breaks and said.is_capital(at + 1)
+
     def _object(self) -> str | None:
         """Return whom a verb is about: "send Bob thirty dollars", "text Julia that"."""
         at = self._command.verb_end
@@ -383,7 +399,7 @@ class _Filling:
         text = re.sub(
             r"^(?:(?:it's|it is|that's|in|to|for|at|from|under|the name is|my name is) )+", "", text, flags=re.I
         )
-        text = re.sub(r"(?: please|,? thanks|,? thank you)+$", "", text, flags=re.I).strip(" ,")
+        text = re.sub(r"(?: please|,? thanks|,? thank you){1,4}$", "", text, flags=re.I).strip(" ,")
         if not text or len(text.split()) > LONGEST_NAME or self._reading.used:
             return None
         self._reading.use(0, len(self._said))
@@ -467,30 +483,46 @@ class _Filling:
             and (text := self._reading.until_value(at + 1))
         ):
             return trimmed(text)
-        text = self._reading.leftover(is_message=one.takes is Takes.MESSAGE)
+        used = {*self._reading.used}
+        is_message = one.takes is Takes.MESSAGE
+        text = self._reading.leftover(is_message=is_message, corrects=not is_message and not takes_any(one))
+        if text is not None and not self._is_sure(one, text, min(self._reading.used - used, default=0)):
+            self._reading.used = used
+            return self._described(one)
         first, _, rest = (text or "").partition(" ")
         # "The song Penny Lane", "products with wool".
         is_own = stem_of(first.lower()) in self._command.own or first.lower() == "with"
         return rest if one.takes is Takes.TEXT and rest and is_own else text
 
+    def _is_sure(self, one: Parameter, text: str, at: int) -> bool:
+        begins = self._said.tokens[self._command.verb_end : self._command.verb_end + 1]
+        # "The hive that swarmed last week" names none.
+        is_clause = self._said.stems[at - 2 : at - 1] != [] and self._said.stems[at - 2] in self._command.own
+        if is_clause and self._said.tokens[at - 1] in ("that", "which", "who") and one.takes is not Takes.MESSAGE:
+            return False
+        return is_value(one, text, begins)
 
-def iso_date(text: str, today: date | None) -> str | None:
-    """Write a day that was said as a date, such as "2026-11-27"; None where that is not certain."""
-    if re.fullmatch(r"\d{4}-\d\d-\d\d", text):
-        return text
-    if today is None:
+    def _described(self, one: Parameter) -> str | None:
+        """Read "my tomato plant", or a name behind a preposition."""
+        said = self._said
+        for at, word in enumerate(said.stems):
+            begin = at
+            while begin > max(0, at - 3) and said.tokens[begin - 1] not in BOUNDARIES | UNNAMING | LOOKS | ASKING:
+                begin -= 1
+            determined = begin > 0 and said.tokens[begin - 1] in ("the", "my", "our", "a", "an", "your")
+            if word in one.stems and begin < at and determined and not self._reading.used & {*range(begin, at + 1)}:
+                self._reading.use(begin, at + 1)
+                return said.text(begin, at + 1)
+        for at, token in enumerate(said.tokens[:-1]):
+            leads = token in ("from", "at", "for", "of", "in", "near", "about", "to") and said.is_capital(at + 1)
+            if leads and at + 1 not in self._reading.used and (found := self._reading.phrase(at + 1, before=at)):
+                return found
         return None
-    near = {"today": 0, "tonight": 0, "tomorrow": 1, "the day after tomorrow": 2}
-    for words, days in sorted(near.items(), key=lambda one: -len(one[0])):
-        if text.lower().startswith(words):
-            return (today + timedelta(days)).isoformat()
-    found = day_named(text.lower(), today)
-    return found.isoformat() if found is not None else None
 
 
 def _items(text: str) -> list[str]:
     """Split a list: "mushrooms, onions and peppers"; where a recogniser left out the commas, behind plurals."""
-    parts = re.split(r",\s*(?:and |or )?|\s+(?:and|or|plus)\s+", text)
+    parts = re.split(", ?(?:and |or )?| (?:and|or|plus) ", " ".join(text.split()))
     split: list[str] = []
     for part in parts:
         words = part.split()

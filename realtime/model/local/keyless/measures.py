@@ -82,11 +82,11 @@ _UNIT_WORDS = frozenset(word for unit in _UNITS for word in unit.split())
 _UNIT = "|".join(sorted(map(re.escape, _UNITS), key=len, reverse=True))
 _HOW_MANY = re.compile(
     rf"\bhow many (?P<to>{_UNIT})\b(?: (?:are|is|make|go|fit|there|do|does|in|into|to|of"
-    rf"|up))*(?: (?P<count>[\w. ]*?))??\s*\b(?P<from>{_UNIT})\b"
+    rf"|up)){{0,4}}(?: (?P<count>[\w. ]{{0,40}}?))?? ?\b(?P<from>{_UNIT})\b"
 )
 _CONVERT = re.compile(
-    rf"(?P<count>-?[\w.]+(?: [\w.]+){{0,5}}?)\s*(?:degrees )?\b(?P<from>{_UNIT})\b(?: (?:is|are|equals"
-    r"|equal|how many|how much|make))* (?:(?:in|to|into|as)\b )?"
+    rf"(?<![\w.])(?P<count>-?[\w.]{{1,20}}(?: [\w.]{{1,20}}){{0,5}}?) ?(?:degrees )?"
+    rf"\b(?P<from>{_UNIT})\b(?: (?:is|are|equals|equal|how many|how much|make)){{0,4}} (?:(?:in|to|into|as)\b )?"
     rf"(?:how many )?(?:degrees )?\b(?P<to>{_UNIT})\b"
 )
 

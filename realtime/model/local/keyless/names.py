@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 DEFAULT_OWN_NAME = "Heart"
 
-_WORD = r"[A-Za-zÀ-ÿ][A-Za-zÀ-ÿ'’-]*"
+_WORD = r"[A-Za-zÀ-ÿ][A-Za-zÀ-ÿ'’-]{0,40}"
 _CALLED = re.compile(rf"\b(?:my name(?:'s|’s| is)|call me|i am called|i'm called)\s+({_WORD})", re.IGNORECASE)
 # After a bare "I'm", only a capital distinguishes a name from a state ("I'm fine"), and no adjective may follow.
 _I_AM = re.compile(
@@ -16,12 +16,22 @@ _I_AM = re.compile(
 )
 # Recognisers without capitals: a greeting before it, and nothing behind.
 _HELLO_I_AM = re.compile(
-    rf"(?:hello|hi|hey)(?: there)?,? (?:i'm|i’m|i am|im|this is|it's) ({_WORD})[.!]?$", re.IGNORECASE
+    rf"^(?:hello|hi|hey)(?: there)?,? (?:i'm|i’m|i am|im|this is|it's) ({_WORD})[.!]?$", re.IGNORECASE
 )
 _MAY_NAME = re.compile(r"name|call|I'm|I’m|I am|[Tt]his is|^\s*(?:hello|hi|hey)\b", re.IGNORECASE)
 _LONGEST_NAME_CHARS = 40
+_CORRECTED = re.compile(
+    r"\b(?P<lead>no|nope|sorry|wait|actually|rather|i mean|i meant|make that|correction|scratch that"
+    r"|(?:(?:is|was)(?:n't|n’t| not)|not) [\w'’-]{1,20})\b[\s,.;:!—–-]{0,4}"
+    r"(?P<named>(?:(?:wait|no|sorry|actually|please|but|it's|it’s|it is|that's|that’s|i'm|i’m|i am|i mean|i meant"
+    rf"|my name is|make it|call me)[\s,]{{1,2}}){{0,4}})(?P<name>{_WORD})(?=\s*(?:$|[.,!?;]))",
+    re.IGNORECASE,
+)
+"""A name that takes another's place: "Bob. No wait, Robert", "not Bob, it's Robert"."""
+_NOT_CALLED = re.compile(r"\W{0,4}my name (?=(?:is|was)(?:n't|n’t| not)\b)", re.IGNORECASE)
+_MET = re.compile(r"\bNice to meet you\b")
 _ASKS_NAME = re.compile(r"\byour name\b|\bAnd you\?$")
-_NAME_ALONE = re.compile(rf"(?:(?:it's|it is|i'm|i am|im|i’m|that's|just|my name) )?({_WORD})[.!]?$", re.IGNORECASE)
+_NAME_ALONE = re.compile(rf"^(?:(?:it's|it is|i'm|i am|im|i’m|that's|just|my name) )?({_WORD})[.!]?$", re.IGNORECASE)
 _NO_NAME = re.compile(
     r"a|an|the|not|so|very|just|really|back|later|when|if|in|on|at|it|you|me|what|whatever|again|maybe"
     r"|yes|yeah|no|nope|hello|hi|hey|thanks|thank|bye|goodbye|help|stop|nothing|none|why|who|how|where"
@@ -44,9 +54,11 @@ def learned_name(said: Sequence[str], after: Sequence[str] = ()) -> str | None:
     asked = [*after] if after else [""] * len(said)
     for text, before in zip(reversed(said), reversed(asked), strict=True):
         is_short = len(text) <= _LONGEST_NAME_CHARS
-        if not _MAY_NAME.search(text) and not (is_short and before and _ASKS_NAME.search(before)):
+        if not (_MAY_NAME.search(text) or _MET.search(before)) and not (
+            is_short and before and _ASKS_NAME.search(before)
+        ):
             continue
-        found = [*_CALLED.finditer(text), *_I_AM.finditer(text)]
+        found = sorted((*_CALLED.finditer(text), *_I_AM.finditer(text)), key=lambda match: match.start())
         if not found and (hello := _HELLO_I_AM.match(text.strip())):
             found = [hello]
         if (
@@ -57,10 +69,22 @@ def learned_name(said: Sequence[str], after: Sequence[str] = ()) -> str | None:
             and (alone := _NAME_ALONE.match(text.strip()))
         ):
             found = [alone]
-        for match in found:
-            if not _NO_NAME.fullmatch(match[1]):
-                return match[1][0].upper() + match[1][1:]
+        named = [(match.start(1), match.end(1), match[1]) for match in found if not _NO_NAME.fullmatch(match[1])]
+        denied = _NOT_CALLED.match(text)
+        if not named and (denied or _MET.search(before)):
+            named = [(-1, denied.end() if denied else 0, "")]
+        for match in _CORRECTED.finditer(text):
+            if named and _corrects(match, text[max(end for _, end, _ in named) : match.start()]):
+                named.append((match.start("name"), match.end("name"), match["name"]))
+        if name := max(named, default=(0, 0, ""))[2]:
+            return name[0].upper() + name[1:]
     return None
+
+
+def _corrects(match: re.Match[str], between: str) -> bool:
+    """Whether a name corrects the one before it; after a bare "no" it needs its capital."""
+    is_name = match["name"][0].isupper() or (match["named"] and not match["name"].endswith("ing"))
+    return bool(is_name) and not re.search(r"\w", between) and not _NO_NAME.fullmatch(match["name"])
 
 
 def own_name(instructions: str, agent_name: str = "") -> str:

@@ -23,6 +23,7 @@ _UNNAMED = frozenset(
     )
 )
 LONGEST_NAME = 4
+_BEHIND = re.compile(r"(?<![\s,])[\s,]+(?:please|thanks|thank you|(?:right )?now|for me|here|there)$", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +90,26 @@ class Reading:
         if end == at or (end == at + 1 and tokens[at] in _UNNAMED):
             return None
         self.use(begin if before is None else before, end)
+        if (corrected := self._corrected(end)) is not None:
+            return corrected
         return self.said.text(at if tokens[begin] in ARTICLES else begin, end)
+
+    def _corrected(self, at: int) -> str | None:
+        """Return what is said instead of words before: "Imagine, no wait, Yesterday"."""
+        begin = at
+        while (end := next((end for first, end in self.said.corrections if first == begin), None)) is not None:
+            begin = end
+        while begin < len(self.said) and self.said.tokens[begin] in ARTICLES | {"it's", "it"}:
+            begin += 1
+        end = begin
+        while end < len(self.said) and self._goes_on(begin, end) and self.said.tokens[end] not in _COURTESY:
+            end += 1
+        if at < begin < end < len(self.said) and self.said.stems[end] == self.said.stems[at - 1]:
+            end += 1  # "the apple tree, no, the pear tree"
+        if begin == at or end == begin or end - begin > LONGEST_NAME:
+            return None
+        self.use(at, end)
+        return self._corrected(end) or self.said.text(begin, end)
 
     def _goes_on(self, begin: int, at: int) -> bool:
         said = self.said
@@ -130,28 +150,39 @@ class Reading:
     def to_the_end(self, at: int) -> str | None:
         text = self.said.said[len(self.said.said) :] if at >= len(self.said) else self.said.text(at, len(self.said))
         self.use(at, len(self.said))
-        return re.sub(r"[\s,]+(?:please|thanks|thank you)$", "", text, flags=re.I) or None
+        return re.sub(r"(?<![\s,])[\s,]+(?:please|thanks|thank you)$", "", text, flags=re.I) or None
 
-    def leftover(self, *, is_message: bool = False) -> str | None:
+    def leftover(self, *, is_message: bool = False, corrects: bool = False) -> str | None:
         """Return the first free words behind the verb.
 
-        They are no value, and do not name the tool's own object."""
+        They are no value, and do not name the tool's own object. `corrects`: words behind "no wait" take their place.
+        """
         at = self.command.verb_end
         while at < len(self.said):
             if (skipped := self._skipped(at)) > at:
                 at = skipped
                 continue
             end = at + 1
-            while end < len(self.said) and end not in self.used and self._skipped(end, inside=True) == end:
+            while (
+                end < len(self.said)
+                and end not in self.used
+                and self._skipped(end, inside=True) == end
+                and not (corrects and self._is_withdrawn(end))
+            ):
                 end += 1
+            last = end
             while end > at and self.said.tokens[end - 1] in _ENDS | _COURTESY:
                 end -= 1
             text = self.said.text(at, end)
             if text := text if is_message else trimmed(text):
                 self.use(at, end)
-                return text
+                return (self._corrected(last) if corrects else None) or text
             at = max(end, at + 1)
         return None
+
+    def _is_withdrawn(self, at: int) -> bool:
+        spans = ((span.start, span.end) for span in self.said.withdrawn)
+        return any(first <= at < end for first, end in (*spans, *self.said.corrections))
 
     def _skipped(self, at: int, *, inside: bool = False) -> int:
         """Return the token behind one that is no free word: used, a courtesy, or the tool's own object."""
@@ -202,5 +233,7 @@ def trimmed(text: str) -> str:
     while before != text:
         before = text
         text = re.sub(r"^(?:the|an?|my|our|be|to|about|that|of|for|some)\s+", "", text, flags=re.I)
-        text = re.sub(r"[\s,]+(?:please|thanks|thank you|(?:right )?now|for me|here|there)$", "", text, flags=re.I)
+        text = re.sub(
+            r"(?<![\s,])[\s,]+(?:please|thanks|thank you|(?:right )?now|for me|here|there)$", "", text, flags=re.I
+        )
     return text.strip(" ,")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-_SENTENCE = re.compile(r"(?<=[.!?;])\s+")
+_SENTENCE = re.compile(r"(?<=[.!?;]) ")
 # A conjunction counts only before words that begin a request of their own: "two and two" stays whole.
 _BEGINS = (
     r"(?:(?:can|could|would|will) you|(?:what|who|when|where|why|how|which)(?:'s|’s)?|(?:is|are|was|do|does|did|am) "
@@ -15,15 +15,15 @@ _BEGINS = (
     r"|we|our)"
 )
 _JOINED = re.compile(
-    rf",?\s+(?:and|but|then|plus|or)(?:\s+(?:also|then|after that|please))?,?\s+(?={_BEGINS}\b)"
-    rf"|,\s+(?:also\s+|then\s+)?(?={_BEGINS}\b)"
-    rf"|\s+also,?\s+(?={_BEGINS}\b)",
+    rf",? (?:and|but|then|plus|or)(?: (?:also|then|after that|please))?,? (?={_BEGINS}\b)"
+    rf"|, (?:also |then )?(?={_BEGINS}\b)"
+    rf"| also,? (?={_BEGINS}\b)",
     re.I,
 )
 # A question behind a statement, where a recogniser wrote no full stop: "I have a shop how do I add you".
 _TURNS_TO_ASK = re.compile(
     r"(?<!\bknow)(?<!\bwonder)(?<!\bask)(?<!\bme)(?<!\bforgot)(?<!\bremember)(?<!\babout)(?<!\bsure)(?<!\bunderstand)(?<!\bsee)"
-    r"(?<!\bis)(?<!\btell)(?<!\band)(?<!\bof)(?<!\bon)(?<!\bto),?\s+(?=(?:(?:how|where|what|why|when"
+    r"(?<!\bis)(?<!\btell)(?<!\band)(?<!\bof)(?<!\bon)(?<!\bto),? (?=(?:(?:how|where|what|why|when"
     r"|who|which) (?:do|does|can|could|would|is|are|did"
     r"|should|am|was)|(?:what|where|who|how|when)(?:'s|’s)|(?:can|could|should|do|is|are|will"
     r"|would) (?:i|we|you|it|this|that|there))\b)",
@@ -31,7 +31,7 @@ _TURNS_TO_ASK = re.compile(
 )
 _STATES = re.compile(r"^(?:(?:well|so|hi|hello|hey|okay),? )*(?:i|i'm|i’m|we|we're|my|our)\b", re.I)
 _WHOLE = re.compile(
-    r"^(?:\W*(?:please|can you|could you|now)\W+)*(?:say|repeat after me|spell)\b(?! (?:that|it))", re.I
+    r"^\W*(?:(?:please|can you|could you|now)\W+)*(?:say|repeat after me|spell)\b(?! (?:that|it))", re.I
 )
 MOST = 3
 """Requests of one utterance that are answered."""
@@ -41,7 +41,8 @@ def split(said: str) -> list[str]:
     """Return the requests of an utterance, at most three; words to be repeated stay whole."""
     if _WHOLE.match(said):
         return [said]
-    parts = [part.strip(" ,") for sentence in _SENTENCE.split(said) for part in _JOINED.split(sentence)]
+    sentences = _SENTENCE.split(" ".join(said.split()))
+    parts = [part.strip(" ,") for sentence in sentences for part in _JOINED.split(sentence)]
     parts = [
         piece for part in parts for piece in (_TURNS_TO_ASK.split(part, maxsplit=1) if _STATES.match(part) else [part])
     ]

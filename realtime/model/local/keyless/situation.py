@@ -15,7 +15,7 @@ from realtime.message.speakers import SPEAKS, speaker_and_words
 from realtime.model.local.keyless.brief import Brief, brief_of
 from realtime.model.local.keyless.names import learned_name, own_name
 from realtime.model.local.keyless.product import ASK_THE_OPERATOR, Product
-from realtime.model.local.keyless.words import classes_of, core, is_question, plain
+from realtime.model.local.keyless.words import classes_of, core, is_question, plain, rule_pattern
 from realtime.model.local.language_model import Prompt
 
 LONGEST_CHARS = 1_000
@@ -149,7 +149,7 @@ Rules = tuple[tuple[re.Pattern[str], Rule], ...]
 
 def rules(*pairs: tuple[str, Rule]) -> Rules:
     """Compile patterns of a request's core, each with its answer."""
-    return tuple((re.compile(pattern), rule) for pattern, rule in pairs)
+    return tuple((rule_pattern(pattern), rule) for pattern, rule in pairs)
 
 
 def first_answer(table: Rules, situation: Situation) -> str | None:
@@ -208,6 +208,6 @@ def _read(history: Sequence[Item]) -> tuple[list[tuple[str | None, Line, str]], 
         if who is not None and words == SPEAKS:
             speaker = who
             continue
-        lines.append((who or speaker, Line(words, answers[-1] if answers else None), item.id))
+        lines.append((who or speaker, Line(words[:LONGEST_CHARS], answers[-1] if answers else None), item.id))
         speaker = None
     return lines, answers

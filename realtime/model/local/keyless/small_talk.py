@@ -241,7 +241,7 @@ RULES: Rules = rules(
         either(
             (
                 r"\bhow (?:are|'re|do|is|'s)(?: things| it| everything| your day)? ?(?:you|it|life|going|doing|do"
-                r"|today)(?: doing| feeling| going| today| this \w+)*$"
+                r"|today)(?: doing| feeling| going| today| this \w+){0,4}$"
             ),
             r"\bhow are you\b",
             r"\bhow do you do\b",

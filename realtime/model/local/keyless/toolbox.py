@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import date
@@ -47,6 +48,54 @@ _TELLING = frozenset(("status", "hours", "balance", "info", "details"))
 """Last words of names of tools that change nothing."""
 _NO_OBJECT = (BOUNDARIES | NO_SUBJECT) - DETERMINED | {"don't", "for", "what's", "who's", "where's", "how's", "when's"}
 """Words that do not stand before the object of a request."""
+_HESITATES = re.compile(
+    r"^(?:(?:h+m+|u+m+|u+h+|er+m?|well|so|oh) )?"
+    r"(?:let me (?:think|see|check|look)|give me (?:a|one)|(?:just )?(?:a|one) (?:moment|second|sec|minute)|just a"
+    r"|hold on|hang on|not sure|no idea|dunno|i (?:have no|can't|cannot|forgot|forget|need to)|you (?:choose|decide)"
+    r"|surprise me|whatever|doesn't matter|any(?:thing|one)?$|good question|why)"
+    r"|^(?:h+m+|u+m+|u+h+|er+m?|well|so|oh)$"
+)
+"""What begins no answer to a question for a value."""
+_YES_NO = frozenset(("yes", "no", "true", "false", "none", "all", "other", "any"))
+_AROUND_A_THING = frozenset(
+    (
+        "a",
+        "an",
+        "the",
+        "some",
+        "one",
+        "of",
+        "for",
+        "with",
+        "on",
+        "at",
+        "and",
+        "please",
+        "thanks",
+        "thank",
+        "you",
+        "me",
+        "us",
+    )
+) | {
+    "then",
+    "yes",
+    "ok",
+    "okay",
+    "just",
+    "maybe",
+    "uh",
+    "um",
+    "hi",
+    "hello",
+    "only",
+    "more",
+    "another",
+    "it",
+    "to",
+    "go",
+}
+"""Words around the name of a thing that is wanted."""
 _LETS_GO = frozenset(("no", "nope", "nothing", "nevermind", "never", "stop", "cancel", "forget", "hello", "hi", "wait"))
 
 
@@ -92,15 +141,72 @@ class Context:
 def request_in(said: str, tools: Sequence[ToolDeclaration], context: Context = Context()) -> ToolRequest | None:
     """Return the tool that is asked for; None: none is. Of several that fit, the one that the words say most of."""
     utterance = Utterance(said)
+    chosen = _chosen_by_value(utterance, tools)
     found = [request for tool in tools if (request := _request(utterance, tool, context)) is not None]
-    return max(found, key=lambda request: request.weight, default=None)
+    if not found and chosen is not None and _wants(utterance, chosen, said):
+        subject = _subject_of(chosen.name, chosen.description)
+        command = Command(0, subject.own, subject.described, sets=subject.is_setting)
+        values = fill(utterance, parameters_of(chosen), command, user_name=context.user_name, today=context.today)
+        return _made(chosen, values, is_ordered=True, weight=1)
+    return max(found, key=lambda request: request.weight + 2 * (request.tool is chosen), default=None)
+
+
+def _chosen_by_value(said: Utterance, tools: Sequence[ToolDeclaration]) -> ToolDeclaration | None:
+    """Return the one tool that takes a said value, such as "rye"."""
+    stems = {*said.stems}
+    own = [{stem(word) for words in _worded_choices(tool) for word in words} for tool in tools]
+    named = [
+        tool
+        for at, tool in enumerate(tools)
+        if any(
+            {*words} <= stems and not any({*words} <= other for place, other in enumerate(own) if place != at)
+            for words in _worded_choices(tool)
+        )
+    ]
+    return named[0] if len(named) == 1 else None
+
+
+def _worded_choices(tool: ToolDeclaration) -> list[list[str]]:
+    """Return the stems of choices that name a thing: no order, no day."""
+    choices = [str(one) for parameter in parameters_of(tool) for one in parameter.choices if isinstance(one, str)]
+    read = [Utterance(one.replace("_", " ").replace("-", " ")) for one in choices]
+    return [
+        [*one.stems]
+        for one in read
+        if one.tokens
+        and not (one.days or one.times or one.numbers)
+        and not {*one.tokens} <= BOUNDARIES | KNOWN_VERBS | PARTICLES | _YES_NO
+    ]
+
+
+def _wants(said: Utterance, tool: ToolDeclaration, words: str) -> bool:
+    """Whether a thing is asked for by its name: "a rye, please", "I'd like two rye loaves"."""
+    text = " ".join(said.tokens)
+    frame = FRAME.search(text)
+    if NEVER.search(text) or "or" in said.tokens or (is_question(words, plain(words)) and frame is None):
+        return False
+    if frame is not None:
+        return ASKS.search(text[: frame.start()]) is None
+    subject = _subject_of(tool.name, tool.description)
+    known = {stem for one in _worded_choices(tool) for stem in one} | subject.own | subject.described
+    known |= {stem for parameter in parameters_of(tool) for stem in parameter.stems}
+    spans = [(span.start, span.end) for span in (*said.numbers, *said.days, *said.times)]
+    in_values = {at for start, end in (*spans, *said.corrections) for at in range(start, end)}
+    return all(
+        at in in_values or said.stems[at] in known or token in _AROUND_A_THING for at, token in enumerate(said.tokens)
+    )
 
 
 def answered(request: ToolRequest, said: str, context: Context = Context()) -> ToolRequest | None:
     """Return the request with what an answer adds to it; None: it is no answer."""
     utterance = Utterance(said)
     text = plain(said)
-    if not utterance.tokens or utterance.tokens[0] in _LETS_GO or text.startswith(("i don't", "i do not", "i'm not")):
+    if (
+        not utterance.tokens
+        or utterance.tokens[0] in _LETS_GO
+        or _HESITATES.match(text)
+        or text.startswith(("i don't", "i do not", "i'm not"))
+    ):
         return None
     is_message = bool(request.missing) and request.missing[0].takes is Takes.MESSAGE
     if is_question(said, text) and not is_message:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from realtime.model.local.keyless.situation import Situation
+from realtime.model.local.keyless.words import rule_pattern
 
 _LISTEN = re.compile(
     r"^(?:play|put on|start|stop|pause|skip)\b.*\b(?:music|song|radio|video|podcast|playlist|album"
@@ -15,7 +16,7 @@ _HOME = re.compile(
     r"|tv|television)\b"
 )
 _SEND = re.compile(r"\b(?:send|write|text|email|mail|message|call|phone|dial|ring|post|tweet|reply to)\b")
-_BUY = re.compile(
+_BUY = rule_pattern(
     r"\b(?:order|buy|book|reserve|purchase|pay|schedule|add .* calendar|calendar|appointment|shopping list"
     r"|to ?do list)\b"
 )
@@ -36,7 +37,7 @@ _REQUEST = re.compile(
     r"|i would like|i'd like|can you|could you|would you|will you)\b"
 )
 _WRITE = re.compile(r"\b(?:write|compose|draft|essay|code|program)\b")
-_HAND_OVER = re.compile(
+_HAND_OVER = rule_pattern(
     r"\b(?:hand|pass|transfer|connect|put|forward)\b.*\b(?:human|person|someone|somebody|operator|staff|support)\b"
 )
 _LIMITS = (
@@ -48,7 +49,7 @@ _LIMITS = (
     (_HOME, "I can't switch anything in your home."),
     (_SEARCH, "I can't search the internet."),
 )
-_MONEY = re.compile(
+_MONEY = rule_pattern(
     r"\b(?:dollars?|euros?|pounds?|yen|francs?|rupees?)\b.*\b(?:in|to|into)\b.*\b(?:dollars?|euros?|pounds?"
     r"|yen|francs?|rupees?)\b"
 )

@@ -110,6 +110,8 @@ class Utterance:
         self.numbers = [*self._numbers()]
         self.withdrawn: list[Span] = []
         """Values that the user corrected: "on Friday, no, Saturday"."""
+        self.corrections: list[tuple[int, int]] = []
+        """Where words that correct what stands before them begin and end: "no wait"."""
         self._correct()
 
     def __len__(self) -> int:
@@ -143,6 +145,8 @@ class Utterance:
             end = at + found[0].count(" ")
             values = (*self.days, *self.times, *self.numbers)
             is_correction = found[0] != "no " or at in self.breaks or any(span.end == at for span in values)
+            if at in self.breaks or end - at > 1:
+                self.corrections.append((at, end))
             for spans in (self.days, self.times, self.numbers):
                 new = next((span for span in spans if end <= span.start <= end + 1), None)
                 old = next((span for span in reversed(spans) if at - _FAR <= span.end <= at), None)
@@ -189,7 +193,7 @@ class Utterance:
                 return at + 1
         for feast in _FEASTS:
             if tuple(self.tokens[at : at + len(feast)]) == feast:
-                return at + len(feast)
+                return self._year_end(at + len(feast))
         count = self._weekday(at) if first != "the" else 0
         if count:
             end = at + count
@@ -254,6 +258,8 @@ class Utterance:
         return number[1] if number is not None and number[0] in range(1, 32) else 0
 
     def _year_end(self, at: int) -> int:
+        if self.tokens[at : at + 2] in (["next", "year"], ["this", "year"], ["last", "year"]):
+            return at + 2
         number = amount_at(self.tokens, at, "en")
         return at + number[1] if number is not None and 1900 < number[0] < 2200 else at
 

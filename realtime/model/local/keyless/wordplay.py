@@ -12,7 +12,7 @@ HIGHEST_COUNT = 50
 _ALPHABET = "A B C D E F G H I J K L M N O P Q R S T U V W X Y Z"
 _LONGEST_SPELT = 30
 _OPTIONS = re.compile(
-    r"^.*?\b(?:between|should (?:i|we) (?:have|take|eat|drink|get|buy|wear|go to|choose|pick|do)|should i"
+    r"^.{0,200}?\b(?:between|should (?:i|we) (?:have|take|eat|drink|get|buy|wear|go to|choose|pick|do)|should i"
     r"|choose|pick|select|decide|rather"
     r"|better|one)(?: for me| one| between)?[,:]? (?!for me|one of|between)(.+)$",
     re.I,
@@ -106,7 +106,7 @@ def _dice(situation: Situation, match: re.Match[str]) -> str:
 
 
 def _number(situation: Situation, match: re.Match[str]) -> str:
-    found = re.search(r"(?:between|from) (.+?) (?:and|to) (.+)", situation.core)
+    found = re.search(r"(?:between|from) (.{1,40}?) (?:and|to) (.+)", situation.core)
     low, high = (find_number(found[1]), find_number(found[2])) if found else (1.0, 10.0)
     if low is None or high is None or not abs(high - low) < 1e9:
         low, high = 1.0, 10.0
@@ -118,7 +118,7 @@ def _choose(situation: Situation, _: re.Match[str]) -> str | None:
     found = _OPTIONS.search(situation.said.rstrip("?.! "))
     if found is None:
         return None
-    options = [one.strip(" ,") for one in re.split(r",\s*(?:or\s+)?|\s+(?:or|and)\s+", found[1])]
+    options = [one.strip(" ,") for one in re.split(", ?(?:or )?| (?:or|and) ", " ".join(found[1].split()))]
     options = [re.sub(r"^(?:should (?:i|we)|(?:i|we) should) ", "", one, flags=re.I) for one in options if one]
     if len(options) < 2:
         return None
@@ -164,7 +164,7 @@ def _kind_of_number(situation: Situation, match: re.Match[str]) -> str | None:
     return f"Yes, {whole:,} is a prime number."
 
 
-_WORD = r"(?P<word>[\w' -]+?)"
+_WORD = r"(?P<word>[\w' -]{1,60}?)"
 RULES: Rules = rules(
     (
         r"\bcount(?:ing|down)?\b(?!.*\b(?:letters|words|on me)\b)(?=.*\b(?:to|from|down|up|backwards?|by"
@@ -183,10 +183,10 @@ RULES: Rules = rules(
     ),
     (rf"\b(?:spell|say|what's|what is|write) {_WORD} backwards?$", _backwards),
     (
-        rf"\b(?:spell|spelling of|how (?:is|do you spell|does one spell)) {_WORD}(?: (?:spelled"
-        r"|spelt))?$(?<!for you)",
+        rf"\b(?:spell|spelling of|how (?:do you spell|does one spell)) {_WORD}$(?<!for you)",
         _spell,
     ),
+    (rf"\bhow (?:is|are|do you write) {_WORD} (?:spelled|spelt|written)$", _spell),
     (r"\b(?:flip|toss|throw|spin)\b.*\bcoin\b|\bheads or tails\b|\bcoin (?:flip|toss)\b", _coin),
     (r"\b(?:roll|throw|toss|cast)\b.*\b(?:dice|die|dies)\b|\bsided (?:die|dice)\b|^(?:a )?(?:dice|die) roll$", _dice),
     (r"\b(?:pick|choose|give|say|tell|think of|random|name)\b.*\bnumber\b(?! (?:is|of)\b)|\brandom number\b", _number),
@@ -201,8 +201,8 @@ RULES: Rules = rules(
     (r"\b(?:decide|choose) (?:for me|yes or no)\b|\byes or no\b|\bmagic (?:8|eight) ball\b", _oracle),
     (
         r"\b(?:which|what)(?:'s| is)? (?:is )?(?:the )?(?:more|bigger|larger|greater|higher|smaller"
-        r"|less|lower)(?: number)?(?: is)?,? (?P<one>[\w. ]+?) or (?P<other>[\w. ]+)$",
+        r"|less|lower)(?: number)?(?: is)?,? (?P<one>[\w. ]{1,40}?) or (?P<other>[\w. ]{1,40})$",
         _compare,
     ),
-    (r"\bis (?:the number )?(?P<number>[\w ]+?) (?:a |an )?(?P<kind>prime|odd|even)\b", _kind_of_number),
+    (r"\bis (?:the number )?(?P<number>[\w ]{1,40}?) (?:a |an )?(?P<kind>prime|odd|even)\b", _kind_of_number),
 )

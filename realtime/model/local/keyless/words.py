@@ -57,7 +57,7 @@ _INDIRECT = re.compile(
     r"^(who|what time|what day|what|where|when|how old|how)"
     r" (i|you|it|this|that|we|my [\w' ]+|your [\w' ]+|the [\w' ]+) (is|are|am|was)$"
 )
-_TRAILING = re.compile(r"(?:\s+(?:please|thanks|thank you|then|for me|if you can|mate|buddy|right now|now|today))+$")
+_TRAILING = re.compile(r"(?: (?:please|thanks|thank you|then|for me|if you can|mate|buddy|right now|now|today)){1,6}$")
 
 
 def each(words: str) -> list[str]:
@@ -342,6 +342,15 @@ def is_question(said: str, core_text: str) -> bool:
 def capital(text: str) -> str:
     """Begin with a capital."""
     return text[:1].upper() + text[1:]
+
+
+_GAP_CHARS = 80
+"""Between the words of a rule: those further apart belong to different thoughts, and no rule is worse than linear."""
+
+
+def rule_pattern(text: str) -> re.Pattern[str]:
+    """Compile a pattern of words in order; its `.*` spans at most 80 characters."""
+    return re.compile(text.replace(".*", f".{{0,{_GAP_CHARS}}}"))
 
 
 def either(*patterns: str) -> str:

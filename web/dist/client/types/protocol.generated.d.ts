@@ -4,13 +4,14 @@ export type Base64 = string;
  * Audio is pcm16, little endian, mono; only the rate varies.
  *
  * Readers accept both documented spellings (`{type, rate}` and `{encoding, sample_rate}`, also mixed); the server
- * sends all four keys. Rates are in Hz.
+ * sends all four keys. Rates are in Hz. A client may say `channels`, which are 1.
  */
 export interface AudioFormat {
     type: string | null;
     rate: number | null;
     encoding: string | null;
     sample_rate: number | null;
+    channels?: number | null;
 }
 /** A piece of text. */
 export interface TextBlock {
@@ -159,13 +160,14 @@ export interface ToolDeclaration {
  * Audio is pcm16, little endian, mono; only the rate varies.
  *
  * Readers accept both documented spellings (`{type, rate}` and `{encoding, sample_rate}`, also mixed); the server
- * sends all four keys. Rates are in Hz.
+ * sends all four keys. Rates are in Hz. A client may say `channels`, which are 1.
  */
 export interface AudioFormatInput {
     type?: string | null;
     rate?: number | null;
     encoding?: string | null;
     sample_rate?: number | null;
+    channels?: number | null;
 }
 /**
  * The client's microphone.
@@ -197,7 +199,8 @@ export interface PermissionSettings {
  * `client_tool_result`); the model continues after the last result, with `tool_auto_response` off only when the client
  * requests it (`client_response_create`). `model_provider` and `model` choose the model, where the server offers a
  * choice. `audio_frames="binary"` (subprotocol `realtime.v1` only) sends speech as binary frames. The two formats give
- * the rate of the client's binary audio (default 16000 Hz) and of the speech it wants (default 24000 Hz).
+ * the rate of the client's audio (default 16000 Hz), where that does not say its own, and of the speech it wants
+ * (default 24000 Hz); the latter and the kind of frames are settled when the call is made.
  * `names` are names that may be said, a hint to the recogniser of the embedded model; in a room the agents'.
  * `recording=true` is the speakers' consent to keep the sound of the call, where the server keeps any; it is given at
  * the beginning and cannot be added later. `temperature`, `max_output_tokens` (`inf` lifts an earlier limit) and

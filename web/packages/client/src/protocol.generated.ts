@@ -7,13 +7,14 @@ export type Base64 = string;
  * Audio is pcm16, little endian, mono; only the rate varies.
  *
  * Readers accept both documented spellings (`{type, rate}` and `{encoding, sample_rate}`, also mixed); the server
- * sends all four keys. Rates are in Hz.
+ * sends all four keys. Rates are in Hz. A client may say `channels`, which are 1.
  */
 export interface AudioFormat {
   type: string | null;
   rate: number | null;
   encoding: string | null;
   sample_rate: number | null;
+  channels?: number | null;
 }
 
 /** A piece of text. */
@@ -175,13 +176,14 @@ export interface ToolDeclaration {
  * Audio is pcm16, little endian, mono; only the rate varies.
  *
  * Readers accept both documented spellings (`{type, rate}` and `{encoding, sample_rate}`, also mixed); the server
- * sends all four keys. Rates are in Hz.
+ * sends all four keys. Rates are in Hz. A client may say `channels`, which are 1.
  */
 export interface AudioFormatInput {
   type?: string | null;
   rate?: number | null;
   encoding?: string | null;
   sample_rate?: number | null;
+  channels?: number | null;
 }
 
 /**
@@ -216,7 +218,8 @@ export interface PermissionSettings {
  * `client_tool_result`); the model continues after the last result, with `tool_auto_response` off only when the client
  * requests it (`client_response_create`). `model_provider` and `model` choose the model, where the server offers a
  * choice. `audio_frames="binary"` (subprotocol `realtime.v1` only) sends speech as binary frames. The two formats give
- * the rate of the client's binary audio (default 16000 Hz) and of the speech it wants (default 24000 Hz).
+ * the rate of the client's audio (default 16000 Hz), where that does not say its own, and of the speech it wants
+ * (default 24000 Hz); the latter and the kind of frames are settled when the call is made.
  * `names` are names that may be said, a hint to the recogniser of the embedded model; in a room the agents'.
  * `recording=true` is the speakers' consent to keep the sound of the call, where the server keeps any; it is given at
  * the beginning and cannot be added later. `temperature`, `max_output_tokens` (`inf` lifts an earlier limit) and
@@ -1378,7 +1381,7 @@ const event = (fields: Record<string, Check>): Check => struct({ ...fields, ts_m
 const agentEvent = (fields: Record<string, Check>): Check =>
   event({ ...fields, agent_id: isString, agent_name: isString });
 
-const isAudioFormat: Check = struct({ type: either(isString, isNull), rate: either(isInteger, isNull), encoding: either(isString, isNull), sample_rate: either(isInteger, isNull) });
+const isAudioFormat: Check = struct({ type: either(isString, isNull), rate: either(isInteger, isNull), encoding: either(isString, isNull), sample_rate: either(isInteger, isNull) }, { channels: either(isInteger, isNull) });
 const isTextBlock: Check = struct({ type: oneOf("text"), text: isString, id: isString }, { created_at: either(isString, isNull), finished_at: either(isString, isNull) });
 const isBase64Source: Check = struct({ type: oneOf("base64"), data: isString, media_type: isString });
 const isURLSource: Check = struct({ type: oneOf("url"), url: isString, media_type: isString });

@@ -31,8 +31,9 @@ export function stoppedWords({ stoppedBy }: Bubble): string {
   return stoppedBy ? say("bubble.interrupted.why", { why: wordsOf(stoppedBy) }) : say("bubble.interrupted");
 }
 
-/** A line for each reason why a voice did not stop the reply. */
-export function wentOnWords({ ignored = [] }: Bubble): string {
+/** A line for each reason why a voice did not stop the reply; none once another has stopped it. */
+export function wentOnWords({ status, ignored = [] }: Bubble): string {
+  if (status === "cut") return "";
   return ignored.map((reason) => say("bubble.wentOn", { why: wordsOf(reason) })).join("\n");
 }
 

@@ -11,11 +11,11 @@ test("a reply that was stopped names the reason, where one is known", () => {
 
 test("a reply that went on has a line for each reason", () => {
   expect(wentOnWords(REPLY)).toBe("");
-  expect(wentOnWords({ ...REPLY, ignored: ["backchannel", "far_voice"] })).toBe(
-    "Went on: only “mm-hm” or the like\nWent on: the voice was far away",
-  );
+  const live: Bubble = { ...REPLY, status: "live", ignored: ["backchannel", "far_voice"] };
+  expect(wentOnWords(live)).toBe("Went on: only “mm-hm” or the like\nWent on: the voice was much quieter than yours");
+  expect(wentOnWords({ ...live, status: "cut" })).toBe("");
 });
 
 test("a reason of a newer server is shown as it is", () => {
-  expect(wentOnWords({ ...REPLY, ignored: ["another_room"] })).toBe("Went on: another room");
+  expect(wentOnWords({ ...REPLY, status: "done", ignored: ["another_room"] })).toBe("Went on: another room");
 });

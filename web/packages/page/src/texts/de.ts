@@ -273,7 +273,7 @@ export const DE: Texts = {
 
   "why.protected": "die Antwort hatte gerade erst begonnen",
   "why.echo": "der Agent hörte sich selbst",
-  "why.far_voice": "die Stimme war weit weg",
+  "why.far_voice": "die Stimme war viel leiser als Ihre",
   "why.addressed": "ein Agent wurde beim Namen gerufen",
   "why.side_talk": "Worte an eine andere Person",
   "why.answer": "eine Antwort auf seine Frage",

@@ -270,7 +270,7 @@ export const EN = {
 
   "why.protected": "the reply had only just begun",
   "why.echo": "the agent heard itself",
-  "why.far_voice": "the voice was far away",
+  "why.far_voice": "the voice was much quieter than yours",
   "why.addressed": "an agent was called by name",
   "why.side_talk": "words to another person",
   "why.answer": "an answer to its question",

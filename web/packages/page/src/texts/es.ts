@@ -272,7 +272,7 @@ export const ES: Texts = {
 
   "why.protected": "la respuesta acababa de empezar",
   "why.echo": "el agente se oyó a sí mismo",
-  "why.far_voice": "la voz estaba lejos",
+  "why.far_voice": "la voz era mucho más baja que la tuya",
   "why.addressed": "se llamó a un agente por su nombre",
   "why.side_talk": "palabras para otra persona",
   "why.answer": "una respuesta a su pregunta",

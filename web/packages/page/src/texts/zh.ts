@@ -264,7 +264,7 @@ export const ZH: Texts = {
 
   "why.protected": "回答刚刚开始",
   "why.echo": "智能体听到了自己的声音",
-  "why.far_voice": "声音离得太远",
+  "why.far_voice": "声音比你平时小得多",
   "why.addressed": "叫到了智能体的名字",
   "why.side_talk": "在和别人说话",
   "why.answer": "在回答它的问题",

@@ -1,0 +1,103 @@
+"""What an English voice reads of a written text: words for signs, no markup, no foreign scripts. Pure."""
+
+from __future__ import annotations
+
+import html
+import json
+import re
+import unicodedata
+from pathlib import Path
+
+_LINK = re.compile(r"!?\[([^\[\]]*)\]\([^)]{0,500}\)")
+_URL = re.compile(r"(?:https?://|www\.)\S+")
+_TAG = re.compile(r"</?[a-zA-Z][^<>]*>")
+_LINE_MARK = re.compile(r"^[^\S\n]*(?:#{1,6}|[-*+>])\s+", re.MULTILINE)
+_MARKS = re.compile(r"[*`~|\\^{}\[\]<>]|(?<!\w)_+|(?<!_)_+(?!\w)")
+# Between numbers a sign is a word; elsewhere it is markup.
+_SIGN_WORDS = (("*", "times"), ("^", "to the power of"), ("<", "is less than"), (">", "is greater than"))
+_DATA = json.loads(Path(__file__).with_name("read_signs.json").read_text(encoding="utf-8"))
+_SIGNS: dict[str, str] = _DATA["signs"]
+_UNITS = re.compile(r"(?<=\d)(\s?)(" + "|".join(map(re.escape, _DATA["units"])) + r")(?!\w)")
+_COINS = "[" + "".join(_DATA["currencies"]) + "]"
+_MONEY = re.compile(rf"({_COINS})\s?(\d[\d.,]*\d|\d)|(?<=\d)\s?({_COINS})(?!\s?\d)")
+_RAISED = re.compile("[\u2070\u00b9\u00b2\u00b3\u2074-\u207b]+")
+"""Superscript digits and signs."""
+_FRACTION = re.compile(r"(\d?)(\s?)([\u2150-\u215e\u2189])")
+"""Fractions that the voice cannot read, and the number before."""
+# Readable signs that are neither ASCII nor Latin letters.
+_READ_SIGNS = frozenset("°£€×÷–—…’‘“”½¼¾")
+_LETTER_NAME = re.compile(r"GREEK (?:SMALL|CAPITAL) LETTER (?:FINAL )?(\w+)$")
+
+
+def readable_text(text: str) -> str:
+    """Return what is read aloud; "" if no word is left.
+
+    Signs that mean something become words. Markup, addresses, emoji and foreign scripts are dropped.
+    """
+    text = text.replace("\N{MINUS SIGN}", "-").replace("\N{NON-BREAKING HYPHEN}", "-")
+    for sign, word in _SIGN_WORDS:
+        text = re.sub(rf"(?<=\d)\s*{re.escape(sign)}\s*(?=\d)", f" {word} ", text)
+    for fence in ("```", "~~~"):
+        text = " ".join(text.split(fence)[::2])
+    text = _LINK.sub(r"\1", text)
+    text = _URL.sub("a link", text)
+    text = _TAG.sub(" ", text)
+    text = _LINE_MARK.sub("", text)
+    # Behind the tags: "&lt;b&gt;" is text.
+    text = html.unescape(text).replace("\N{MICRO SIGN}", "µ").replace("\N{GREEK SMALL LETTER MU}", "µ")
+    text = "".join(char for char in text if unicodedata.category(char) != "Cf")
+    text = _UNITS.sub(lambda match: f" {_DATA['units'][match[2]]}", text)
+    text = _MONEY.sub(_amount, text)
+    text = _RAISED.sub(_power, text)
+    text = _FRACTION.sub(_fraction, text)
+    text = "".join(map(_spelt, text))
+    text = _MARKS.sub(" ", text)
+    text = unicodedata.normalize("NFC", text)
+    text = " ".join("".join(char if _is_read(char) else " " for char in text).split())
+    text = re.sub(r" ,", ",", text)
+    return text if any(char.isalnum() for char in text) else ""
+
+
+def _amount(match: re.Match[str]) -> str:
+    currency = _DATA["currencies"][match[1] or match[3]]
+    return f"{match[2]} {currency}" if match[2] else f" {currency}"
+
+
+def _power(match: re.Match[str]) -> str:
+    """Read a power behind a number or one letter; behind a word it is a note at the foot of a page."""
+    power = unicodedata.normalize("NFKC", match[0]).replace("\N{MINUS SIGN}", "-")
+    before = re.search(r"(?<![^\W_])[^\W_]+$", match.string[: match.start()])
+    known = _DATA["powers"].get(power)
+    if before is None or not (known or before[0].isdigit() or len(before[0]) == 1):
+        return " "
+    return f" {known} " if known else f" to the power of {power} "
+
+
+def _fraction(match: re.Match[str]) -> str:
+    over, under = unicodedata.normalize("NFKC", match[3]).split("\N{FRACTION SLASH}")
+    named = _DATA["denominators"].get(under)
+    words = f"{over} {named}{'s' * (over != '1')}" if named else f"{over} over {under}"
+    return f"{match[1]} and {words}" if match[1] else f"{match[2]}{words}"
+
+
+def _spelt(char: str) -> str:
+    """Return how the voice reads a character."""
+    if char.isascii() or char in _READ_SIGNS:
+        return char
+    if (words := _SIGNS.get(char)) is not None:
+        return words if words in ("", ",", "…") or not words[0].isalpha() else f" {words} "
+    decomposition = unicodedata.decomposition(char)
+    if (number := unicodedata.numeric(char, None)) is not None and decomposition.startswith(("<compat>", "<circle>")):
+        return f"{number:g}"
+    if decomposition.startswith("<"):
+        return unicodedata.normalize("NFKC", char)
+    category, name = unicodedata.category(char), unicodedata.name(char, "")
+    if (letter := _LETTER_NAME.match(name)) is not None:
+        return f" {letter[1].lower().replace('lamda', 'lambda')} "
+    if category == "Sc" or (category == "Sm" and "ARROW" not in name):
+        return f" {name.removesuffix(' SIGN').replace('-', ' ').lower()} "
+    return char
+
+
+def _is_read(char: str) -> bool:
+    return char.isascii() or char in _READ_SIGNS or unicodedata.name(char, "").startswith("LATIN ")
