@@ -180,16 +180,18 @@ async def test_a_client_keeps_and_forgets_when_it_asks_for_that(store: str) -> N
 
 
 async def test_a_call_that_comes_back_from_the_store_goes_on_keeping_rules(store: str) -> None:
-    async with server(store) as place, asked(place, **ISSUE) as (client, _):
+    async with server(store) as place, asked(place, **ISSUE) as (client, told):
+        await agree(client, told, None)
+        await client.until("agent_response_tool_result")
         (key,), token = issued_to(client), client.events[0]["resume_token"]
         seq = max(event.get("seq", 0) for event in client.events)
         client.connection.transport.abort()
     async with server(store) as place, place.client(f"{MINE}?dialect=native") as client:
         await client.send({"type": "client_session_resume", "token": token, "last_seq": seq})
-        await client.until("server_session_resumed")
-        await client.send(TEXT)
+        await client.until("server_session_resumed")  # and the agent goes on: it asks again
         await agree(client, (await client.until("agent_response_tool_use_done"))["tool_use"], 2)
-        await client.until("agent_response_tool_result")
+        while (await client.until("server_custom"))["name"] != "permission_updated":
+            pass
         await hang_up(client)
     async with server(store) as place:
         assert await call_and_pay(place, **with_key(key)) == "pending"
