@@ -20,7 +20,7 @@ from realtime.model.local.keyless.almanac import look_up
 from realtime.model.local.keyless.arithmetic import evaluate, find_expression, find_number, say_expression, say_number
 from realtime.model.local.keyless.brief import brief_of
 from realtime.model.local.keyless.dates import date_said
-from realtime.model.local.keyless.facts import ask_back, learn, not_told
+from realtime.model.local.keyless.facts import ask_back, forget, learn, not_told, standing
 from realtime.model.local.keyless.measures import convert
 from realtime.model.local.keyless.names import learned_name, own_name
 from realtime.model.local.keyless.product import Product
@@ -167,9 +167,10 @@ def _first_words(prompt: Prompt) -> str:
 
 def _answers(situation: Situation) -> list[_Answer]:
     """Answer each request of an utterance; courtesies beside others need no answer."""
-    parts = split(situation.said)
+    said = split(situation.said)
+    parts = standing(said)
     if len(parts) == 1:
-        return [_answer(situation)]
+        return [_answer(situation if len(said) == 1 else situation.part(parts[0], 0))]
     if (request := _requested(situation)) is not None and _is_one_request(situation, request, parts):
         return _with_details(situation, request, parts)
     answers = [_answer(situation.part(part, place)) for place, part in enumerate(parts)]
@@ -358,6 +359,7 @@ TOPICS: tuple[Topic, ...] = (
     _sum,
     play,
     ask_back,
+    forget,
     learn,
     _own_words,
     _what_a_tool_lacks,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import Literal
 
 from realtime.model.local.keyless.words import each, plain, stem
@@ -15,6 +16,8 @@ from realtime.tool.spoken_times import MONTHS, day_at, ordinal_at, time_at
 LONGEST_CHARS = 1_000
 _FAR = 8
 """Words between a value and its correction."""
+_WORDS_OF_OR = 3
+"""Most words between two values that are left open: "at six or maybe at seven"."""
 
 Kind = Literal["number", "day", "time"]
 
@@ -112,7 +115,10 @@ class Utterance:
         """Values that the user corrected: "on Friday, no, Saturday"."""
         self.corrections: list[tuple[int, int]] = []
         """Where words that correct what stands before them begin and end: "no wait"."""
+        self.alternatives: list[Span] = []
+        """Values that the user left open: "fifty or sixty"."""
         self._correct()
+        self._leave_open()
 
     def __len__(self) -> int:
         return len(self.tokens)
@@ -156,6 +162,20 @@ class Utterance:
                     if spans is self.numbers and not new.counted:
                         spans[spans.index(new)] = replace(new, counted=old.counted)
                     break
+
+    def _leave_open(self) -> None:
+        """Take out values that "or" joins: none of them is sure."""
+        hours = sorted((*self.times, *self.numbers), key=lambda span: span.start)
+        pairs = [pair for spans in (self.days, hours) for pair in pairwise(spans) if self._is_open(*pair)]
+        self.alternatives = [*dict.fromkeys(span for pair in pairs for span in pair)]
+        for spans in (self.days, self.times, self.numbers):
+            spans[:] = [span for span in spans if span not in self.alternatives]
+
+    def _is_open(self, one: Span, other: Span) -> bool:
+        between = self.tokens[one.end : other.start]
+        if between == ["and"]:
+            return self._token(one.start - 1) == "between"
+        return "or" in between[:2] and "so" not in between and len(between) <= _WORDS_OF_OR
 
     def _token(self, at: int) -> str:
         return self.tokens[at] if 0 <= at < len(self) else ""
