@@ -35,11 +35,6 @@ LINK_LOST = "link_lost"
 """Why a response failed that was lost with its link (`realtime.model.wire`)."""
 CUT_OFF = "cut_off"
 """Why the rest of a cut reply ends before the reply does: its model was stopped."""
-GO_ON = (
-    "Your last answer was broken off. The user has heard it as far as it stands here. "
-    "Go on exactly where it stops: do not repeat any of it, do not greet, do not mention the interruption."
-)
-"""The system message that precedes a request to continue a broken-off response."""
 
 PartEvent = (
     m.ModelResponseAudioDoneEvent
@@ -355,7 +350,7 @@ class Responses:
 
     def say_go_on(self) -> None:
         """Tell the model that its last answer was broken off."""
-        words = ContentPart(type="text", text=GO_ON)
+        words = ContentPart(type="text", text=base.GO_ON)
         self._send(base.ItemCreate(Item(id=self._runtime.new_id("item"), role="system", content=(words,))))
 
     def _go_on_if_known(self) -> None:

@@ -184,6 +184,12 @@ ModelInput = (
     | SessionUpdate
 )
 
+GO_ON = (
+    "Your last answer was broken off. The user has heard it as far as it stands here. "
+    "Go on exactly where it stops: do not repeat any of it, do not greet, do not mention the interruption."
+)
+"""The system message that precedes a request to continue a broken-off response."""
+
 OnEvent = Callable[[ModelEvent], None]
 History = Callable[[], Sequence[Item]]
 

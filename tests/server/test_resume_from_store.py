@@ -12,12 +12,11 @@ from typing import Any, Self
 import pytest
 
 from realtime.agent import RealtimeAgent
-from realtime.agent.responses import GO_ON
 from realtime.call.limits import Limits
 from realtime.call.session import Session
 from realtime.errors import ClientError, ProviderError, StoreError
 from realtime.event import model as m
-from realtime.model.base import AudioAppend, AudioClear, AudioCommit, ItemCreate, ResponseCreate
+from realtime.model.base import GO_ON, AudioAppend, AudioClear, AudioCommit, ItemCreate, ResponseCreate
 from realtime.server.archive import Archive
 from realtime.server.calls import Calls
 from realtime.server.settings import ServerSettings

@@ -12,6 +12,7 @@ from realtime.event.config import ToolDeclaration
 from realtime.model.local.keyless.clock import date_answer, iso_date
 from realtime.model.local.keyless.conversationalist import respond_to
 from realtime.model.local.keyless.names import learned_name
+from realtime.model.local.keyless.utterance import MOST_WORDS, Utterance
 from realtime.model.local.language_model import Prompt, ReplyThought
 from tests.model.local.keyless_chat import Chat, called, message, said
 from tests.model.local.test_tool_requests import FRIDAY, talk
@@ -402,3 +403,12 @@ def test_what_is_long_past_is_not_said_to_change_by_the_day() -> None:
     chat = Chat()
     answers = {chat.ask(f"who won the world cup in {year}") for year in (1998, 2002, 2006)}
     assert not any("changes by the day" in one or "no news" in one for one in answers)
+
+
+@pytest.mark.parametrize("fragment", ["½", "1 2 ", "-1", "$1,", "日本", "at 5 pm "])
+def test_a_flood_of_values_is_read_for_so_many_words_only(fragment: str) -> None:
+    """Each word may begin a day, a time or a number: how many are tried is bounded."""
+    long = Utterance(f"book a table for four on friday {fragment * 1_500}")
+    assert len(long) <= MOST_WORDS
+    assert [span.text for span in long.days] == ["Friday"]
+    assert long.numbers[0].value == 4

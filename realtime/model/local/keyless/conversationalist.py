@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from datetime import date
 
 from realtime.event.config import ToolDeclaration
+from realtime.model.base import GO_ON
 from realtime.model.local.keyless import clock
 from realtime.model.local.keyless.about import about
 from realtime.model.local.keyless.almanac import look_up
@@ -94,7 +95,10 @@ class _Answer:
 
 
 def respond_to(prompt: Prompt, product: Product | None = None) -> list[Reply]:
-    """Return the whole response to a prompt."""
+    """Return the response, or the rest of one that was broken off."""
+    if (broken_off := _broken_off(prompt)) is not None:
+        begun, heard = broken_off
+        return _behind(respond_to(begun, product), heard)
     if (ordered := _words_to_say(prompt.instructions)) is not None:
         return [ReplyText(ordered)]
     situation = situation_of(prompt, product)
@@ -112,6 +116,32 @@ def respond_to(prompt: Prompt, product: Product | None = None) -> list[Reply]:
         ]
     answers = _answers(situation)
     return [*_why_no_call(situation, answers), *_replies(answers)]
+
+
+def _broken_off(prompt: Prompt) -> tuple[Prompt, str] | None:
+    """Return the prompt of a broken-off answer, and what was heard."""
+    items = [*prompt.history]
+    if not items or items[-1].role != "system" or items[-1].text != GO_ON:
+        return None
+    heard: list[str] = []
+    while items and items[-1].type == "message" and items[-1].role != "user":
+        last = items.pop()
+        heard += [last.text] if last.role == "assistant" else []
+    return dataclasses.replace(prompt, history=items), " ".join(reversed(heard))
+
+
+def _behind(replies: Sequence[Reply], heard: str) -> list[Reply]:
+    """Return the replies without the words that were heard; all of them where the words are others."""
+    rest: list[Reply] = []
+    for reply in replies:
+        if isinstance(reply, ReplyText):
+            said, known = reply.text.split(), heard.split()
+            begins = [plain(word) for word in said[: len(known)]] == [plain(word) for word in known]
+            reply = ReplyText(" ".join(said[len(known) :])) if begins else reply
+            if not reply.text:
+                continue
+        rest.append(reply)
+    return rest
 
 
 def _why_no_call(situation: Situation, answers: Sequence[_Answer]) -> list[Reply]:

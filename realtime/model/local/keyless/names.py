@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from realtime.model.local.keyless.utterance import Utterance
+from realtime.model.local.keyless.utterance import utterance_of
 
 DEFAULT_OWN_NAME = "Heart"
 
@@ -96,7 +96,7 @@ def _is_name(match: re.Match[str], text: str) -> bool:
         return False
     if not match[0].lower().startswith("call"):
         return True
-    said = Utterance(text)
+    said = utterance_of(text)
     at = said.place(match.start(1))
     return not any(span.start <= at < span.end for span in (*said.days, *said.times))
 

@@ -37,7 +37,7 @@ from realtime.model.local.keyless.tool_words import (
     VERBS,
     WANTS,
 )
-from realtime.model.local.keyless.utterance import BOUNDARIES, Utterance
+from realtime.model.local.keyless.utterance import BOUNDARIES, Utterance, utterance_of
 from realtime.model.local.keyless.utterance import stem_of as stem
 from realtime.model.local.keyless.words import is_question, plain
 
@@ -140,7 +140,7 @@ class Context:
 
 def request_in(said: str, tools: Sequence[ToolDeclaration], context: Context = Context()) -> ToolRequest | None:
     """Return the tool that is asked for; None: none is. Of several that fit, the one that the words say most of."""
-    utterance = Utterance(said)
+    utterance = utterance_of(said)
     chosen = _chosen_by_value(utterance, tools)
     found = [request for tool in tools if (request := _request(utterance, tool, context)) is not None]
     if not found and chosen is not None and _wants(utterance, chosen, said):
@@ -200,7 +200,7 @@ def _wants(said: Utterance, tool: ToolDeclaration, words: str) -> bool:
 
 def answered(request: ToolRequest, said: str, context: Context = Context()) -> ToolRequest | None:
     """Return the request with what an answer adds to it; None: it is no answer."""
-    utterance = Utterance(said)
+    utterance = utterance_of(said)
     text = plain(said)
     if (
         not utterance.tokens

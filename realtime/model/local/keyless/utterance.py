@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from itertools import pairwise
 from typing import Literal
 
@@ -14,6 +15,8 @@ from realtime.tool.spoken_numbers import folded, matches_of
 from realtime.tool.spoken_times import MONTHS, day_at, ordinal_at, time_at
 
 LONGEST_CHARS = 1_000
+MOST_WORDS = 250
+"""Words that are read of so many characters: in prose there are fewer."""
 _FAR = 8
 """Words between a value and its correction."""
 _WORDS_OF_OR = 3
@@ -98,7 +101,10 @@ class Utterance:
 
     def __init__(self, said: str) -> None:
         self.said = folded(said[:LONGEST_CHARS])
-        self._matches = matches_of(self.said)
+        matches = matches_of(self.said)
+        self._matches = matches[:MOST_WORDS]
+        if len(matches) > MOST_WORDS:
+            self.said = self.said[: matches[MOST_WORDS].start()]
         self.tokens = _with_heard_numbers([match.group().lower() for match in self._matches])
         self.stems = [stem_of(plain(token) or token) for token in self.tokens]
         for at, token in enumerate(self.tokens[:-1]):
@@ -371,6 +377,12 @@ class Utterance:
         if self.tokens[max(0, start - 2) : start] in (["party", "of"], ["group", "of"], ["we", "are"], ["we'll", "be"]):
             counted.append("person")
         return Span("number", start, end, value, frozenset(counted), is_money)
+
+
+@lru_cache(maxsize=4)
+def utterance_of(said: str) -> Utterance:
+    """Return what was said; one sentence is read for each of its requests. It is not to be changed."""
+    return Utterance(said)
 
 
 def seconds_of(span: Span) -> float | None:
