@@ -121,7 +121,7 @@ def respond_to(prompt: Prompt, product: Product | None = None) -> list[Reply]:
 def _broken_off(prompt: Prompt) -> tuple[Prompt, str] | None:
     """Return the prompt of a broken-off answer, and what was heard."""
     items = [*prompt.history]
-    if not items or items[-1].role != "system" or items[-1].text != GO_ON:
+    if not items or (items[-1].role, items[-1].text) != ("system", GO_ON):
         return None
     heard: list[str] = []
     while items and items[-1].type == "message" and items[-1].role != "user":

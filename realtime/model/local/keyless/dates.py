@@ -99,7 +99,8 @@ def dates_said(words: str, today: date) -> list[NamedDay]:
 def _date_at(tokens: Sequence[str], at: int, today: date) -> tuple[SaidDate, int] | None:
     """Return the day that begins here, and the token behind it."""
     if _IN_FIGURES.fullmatch(tokens[at]):
-        return _in_figures([int(part) for part in re.split("[-/.]", tokens[at])], tokens[at]), at + 1
+        said = _in_figures([int(part) for part in re.split("[-/.]", tokens[at])], tokens[at])
+        return said, at + 1
     for words, (month, day) in _FEAST_WORDS:
         if tuple(tokens[at : at + len(words)]) == words:
             return _with_year(month, day, tokens, at + len(words), today)
@@ -117,7 +118,7 @@ def _date_at(tokens: Sequence[str], at: int, today: date) -> tuple[SaidDate, int
     return _with_year(month, read[0], tokens, end, today) if read is not None else None
 
 
-def _in_figures(parts: Sequence[int], written: str) -> SaidDate | None:
+def _in_figures(parts: Sequence[int], written: str) -> SaidDate:
     first, second, third = parts
     if first > 31:
         return SaidDate(second, third, first)
