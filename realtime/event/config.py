@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import msgspec
 
@@ -11,6 +11,7 @@ from realtime.event.base import (
     DEFAULT_INPUT_RATE_HZ,
     DEFAULT_OUTPUT_RATE_HZ,
     AudioFormat,
+    HostedTool,
     MaxTokens,
     Modality,
     check_tool_count,
@@ -90,12 +91,14 @@ class AudioSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
 class PermissionSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """What becomes of the permission rules that the user accepts.
 
-    They hold for the call; with `keep` also in later calls of the same user and session id, until a call is made with
-    `keep=false`. A client that knows
-    that id then has the rules: choose one that cannot be guessed.
+    They hold for the call; with `keep` also in later calls, until one is made with `keep=false`: in those of the user
+    and session id, where the client's token names the user, else in those with the same `key`. The server issues it
+    (`server_custom` `permissions_key`) to a call that sends an empty one, or one that is no longer valid. Names are no
+    key: without it or a token, rules end with the call. It is a secret, and counts only when a call is made.
     """
 
     keep: bool | None = None
+    key: Annotated[str, msgspec.Meta(max_length=256)] | None = None
 
 
 class ToolDeclaration(msgspec.Struct, frozen=True, kw_only=True):
@@ -111,7 +114,8 @@ class SessionConfig(msgspec.Struct, frozen=True, kw_only=True):
 
     `turn_detection="none"` is push-to-talk. `tools` are the ones that run in the client (answered by
     `client_tool_result`); the model continues after the last result, with `tool_auto_response` off only when the client
-    requests it (`client_response_create`). `model_provider` and `model` choose the model, where the server offers a
+    requests it (`client_response_create`). `hosted_tools` are the provider's; one that the model does not have is left
+    out, with an error that names it. `model_provider` and `model` choose the model, where the server offers a
     choice. `audio_frames="binary"` (subprotocol `realtime.v1` only) sends speech as binary frames. The two formats give
     the rate of the client's audio (default 16000 Hz), where that does not say its own, and of the speech it wants
     (default 24000 Hz); the latter and the kind of frames are settled when the call is made.
@@ -135,6 +139,7 @@ class SessionConfig(msgspec.Struct, frozen=True, kw_only=True):
     auto_response: bool | None = None
     input_audio_transcription: bool | None = None
     tools: tuple[ToolDeclaration, ...] | None = None
+    hosted_tools: tuple[HostedTool, ...] | None = None
     audio_frames: Literal["json", "binary"] | None = None
     input_audio_format: AudioFormat | None = None
     output_audio_format: AudioFormat | None = None
@@ -146,7 +151,7 @@ class SessionConfig(msgspec.Struct, frozen=True, kw_only=True):
     permissions: PermissionSettings | None = None
 
     def __post_init__(self) -> None:
-        check_tool_count(len(self.tools or ()))
+        check_tool_count(len(self.tools or ()) + len(self.hosted_tools or ()))
 
     @classmethod
     def from_dict(cls, config: dict[str, Any]) -> SessionConfig:

@@ -25,7 +25,7 @@ from realtime.model.local.weights import WHISPER_FOLDER, speech_status
 from realtime.model.open import open_model
 from realtime.model.services import SERVICES, Service
 from realtime.runtime import Runtime
-from realtime.server.app import page_folder
+from realtime.server.embedding import page_folder
 from realtime.server.remote_tools import Address, addresses_of, client_of
 from realtime.tool.mcp.words import plain
 
@@ -89,7 +89,7 @@ async def _try_key(service: Service, environment: Mapping[str, str]) -> Finding:
     except TimeoutError:
         problem = f"no answer within {TRY_S:g} s"
     detail = problem or f"{model.profile.model} took the key"
-    return Finding(f"{service.title} online", problem is None, detail, f"calls to {service.company}")
+    return Finding(f"{service.title} online", problem is None, detail, f"calls to {service.company}", needed=True)
 
 
 async def try_servers(words: Sequence[str]) -> list[Finding]:

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from datetime import date
 
 from realtime.event.config import ToolDeclaration
-from realtime.model.base import GO_ON
+from realtime.model.base import CONTINUE_ANSWER
 from realtime.model.local.keyless import clock
 from realtime.model.local.keyless.about import about
 from realtime.model.local.keyless.almanac import look_up
@@ -121,7 +121,7 @@ def respond_to(prompt: Prompt, product: Product | None = None) -> list[Reply]:
 def _broken_off(prompt: Prompt) -> tuple[Prompt, str] | None:
     """Return the prompt of a broken-off answer, and what was heard."""
     items = [*prompt.history]
-    if not items or (items[-1].role, items[-1].text) != ("system", GO_ON):
+    if not items or (items[-1].role, items[-1].text) != ("system", CONTINUE_ANSWER):
         return None
     heard: list[str] = []
     while items and items[-1].type == "message" and items[-1].role != "user":
