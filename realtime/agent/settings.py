@@ -27,6 +27,7 @@ from realtime.model.base import RealtimeModel, Settings
 from realtime.model.local.engine import SpeechEngine
 from realtime.model.voices import is_voice_of_a_service, voice_here
 from realtime.module import StateModule
+from realtime.options import check_options
 from realtime.tool import DEFAULT_TIMEOUT_S, Toolkit
 from realtime.turn.consent import CONSENT_SILENCE_S
 
@@ -72,6 +73,7 @@ class AgentSpec(StateModule):
         super().__init__()
         if not isinstance(model, RealtimeModel):
             raise TypeError(f"model is a {type(model).__name__}: give a model, such as open_model('local')")
+        check_options(AgentSpec.__init__, locals(), above_0=("tool_timeout_s", "client_timeout_s"))
         if not name.strip():
             raise UsageError("name is empty: give the agent a name that its users can say", code="bad_name")
         self.name = name

@@ -12,9 +12,10 @@ from typing import Any, Literal, get_args
 
 import msgspec
 
-from realtime.errors import BadTool
+from realtime.errors import BadOption, BadTool
 from realtime.event import ToolDeclaration
 from realtime.message import PermissionBehavior, PermissionRule, ToolCallBlock
+from realtime.options import check_fields
 from realtime.permission import Consent, Match, PermissionContext, PermissionDecision, ToolPermissions
 from realtime.permission.tools import rules_of
 from realtime.tool.arguments import Arguments, GivenSchema, Reader, write_foreign, written_out
@@ -191,6 +192,11 @@ class ToolOptions:
     read_only: bool = False
     stops_with_reply: bool = False
     mcp_name: str | None = None
+
+    def __post_init__(self) -> None:
+        check_fields(self)
+        if self.announce != "spoken" and not self.background:
+            raise BadOption("announce is for a tool in the background: give background=True too, or leave it out")
 
     def over(self, own: ToolOptions) -> ToolOptions:
         """Return these options; an object's `own` ones hold where these say nothing."""
