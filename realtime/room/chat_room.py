@@ -11,7 +11,7 @@ import asyncio
 from collections.abc import Mapping, Sequence
 from difflib import get_close_matches
 from functools import partial
-from typing import Any, get_args
+from typing import Any
 
 from realtime.agent.base import AgentBase
 from realtime.agent.detector import DetectorFactory, silero_detector
@@ -98,6 +98,7 @@ class ChatRoom(StateModule):
         name: str = "room",
     ) -> None:
         super().__init__()
+        _check_floor(floor)
         check_options(ChatRoom.__init__, locals(), above_0=("tool_timeout_s",))
         if not name.strip():
             raise BadOption("name is empty: give the room a name, or leave it out")
@@ -107,11 +108,6 @@ class ChatRoom(StateModule):
             raise BadOption(f"max_agent_turns is 0 or more, not {max_agent_turns}")
         if agents is not None and not agents:
             raise UsageError("agents is empty: leave it out for a room of humans alone", code="no_agents")
-        _check_floor(floor)
-        if consent_by not in get_args(ConsentBy):
-            raise UsageError(f"consent_by is one of {', '.join(get_args(ConsentBy))}", code="bad_consent_by")
-        if interruption not in get_args(InterruptionMode):
-            raise UsageError(f"interruption is one of {', '.join(get_args(InterruptionMode))}", code="bad_interruption")
         self._make_voice = make_voice or embedded_voices(engine)
         self._tool_timeout_s = tool_timeout_s
         made = [as_realtime(agent, self._make_voice, tool_timeout_s) for agent in agents or ()]

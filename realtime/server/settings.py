@@ -9,8 +9,8 @@ from realtime.call.limits import Limits
 from realtime.options import check_fields
 from realtime.server.admission import DEFAULT_MAX_BUSY, DEFAULT_MAX_LAG_MS
 
-_ORIGIN = re.compile(r"[a-z][a-z0-9+.-]*://[^/?#\s]+")
-"""What a browser sends as the origin of a page: no path, not even a slash."""
+_ORIGIN = re.compile(r"[a-z][a-z0-9+.-]*://[^/?#\s]+/?")
+"""What a browser sends as the origin of a page: no path."""
 
 LONGEST_MESSAGE_BYTES = 4_194_304
 """The longest message that any endpoint takes. Mapping the memory of a longer one alone would delay all calls."""

@@ -41,9 +41,9 @@ def tool(**options: Any) -> Toolkit:
     [
         (lambda: tool(question="Pay {sum}?"), "names {sum}, which is no argument of it; it has amount"),
         (lambda: tool(question="Pay {amount} to {whom}?", consent="card"), "names {whom}"),
-        (lambda: tool(consent="voise"), "consent of tool 'pay' is one of voice, card, either, not 'voise'"),
+        (lambda: tool(consent="voise"), "tool 'pay': consent is one of 'voice', 'card', 'either' or None, not 'voise'"),
         (lambda: RealtimeAgent(" ", "", ScriptedModel([])), "name is empty"),
-        (lambda: agent(toolkit="pay"), "toolkit is a Toolkit or a list of functions, not 'pay'"),
+        (lambda: agent(toolkit="pay"), "toolkit is a Toolkit or a list of functions or None, not 'pay'"),
         (lambda: agent(turn_detection={"silence_duration_ms": "long"}), "turn_detection: "),
         (lambda: RealtimeAgent("A", "", LocalRealtimeModel(), voice="nobody"), "there is no voice 'nobody'; "),
         (lambda: RealtimeAgent("A", "", OpenAIRealtimeModel(), voice="aloy"), "there is no voice 'aloy'; "),

@@ -188,8 +188,8 @@ def test_blocks_are_found_by_type() -> None:
     user = UserMsg("Ann", "Hi")
     assert not user.has_content_blocks("tool_call")
     assert user.get_first_content_block("tool_call") is None
-    with pytest.raises(ValueError, match="unknown block type 'tool_use'"):
-        user.get_content_blocks("tool_use")  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="unknown block type 'tool_calls'"):
+        user.get_content_blocks("tool_calls")  # type: ignore[arg-type]
 
 
 def test_a_result_without_its_call_is_flagged() -> None:

@@ -128,7 +128,7 @@ async def test_a_given_schema_replaces_that_of_the_signature() -> None:
 def test_another_schema_is_refused() -> None:
     wrong: list[Any] = ["text", {"function": {}}, {"type": "function"}, {"type": "object", "function": {}}]
     for given in wrong:
-        with pytest.raises(BadTool, match="a json_schema is"):
+        with pytest.raises(BadTool, match="json_schema is"):
             Toolkit().register_tool_function(search, json_schema=given)
 
 
