@@ -121,7 +121,8 @@ def _lacking_in(value: Any, origin: type, inner: tuple[Any, ...]) -> str:
         )
     if issubclass(origin, Iterable):
         of = "function" if get_origin(inner[0]) is CallableType else _WORDS.get(inner[0], (None, ""))[1][2:]
-        word = f"a list of {of}s" if of in ("text", "number", "function") else "a list"
+        of = of or getattr(inner[0], "__name__", "")
+        word = f"a list of {of}s" if of.isalpha() and inner[0] is not Any else "a list"
         if isinstance(value, str | bytes | Mapping) or not isinstance(value, Iterable):
             return word
         kinds = inner if origin is not tuple or inner[-1:] == (...,) else ()

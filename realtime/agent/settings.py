@@ -17,7 +17,7 @@ from realtime.agent.input import Detector
 from realtime.agent.overlap import Recognise
 from realtime.agent.partial_words import recognise_words
 from realtime.agent.run_hooks import RunHooks
-from realtime.errors import ClientError, UsageError
+from realtime.errors import BadOption, ClientError, UsageError
 from realtime.event.base import Item
 from realtime.event.config import InterruptionMode, SessionConfig, ToolDeclaration, TurnAuthority, TurnDetection
 from realtime.event.decode import explain
@@ -74,6 +74,11 @@ class AgentSpec(StateModule):
         super().__init__()
         if not isinstance(model, RealtimeModel):
             raise TypeError(f"model is a {type(model).__name__}: give a model, such as open_model('local')")
+        if isinstance(transfers, AgentSpec):
+            raise BadOption("transfers is a list of RealtimeAgents, also for one")
+        self.transfers = tuple(transfers)
+        """The agents that the model may hand its calls over to."""
+        transfer_tools(self.transfers)
         check_options(AgentSpec.__init__, locals(), above_0=_TIMES_ABOVE_0)
         if not name.strip():
             raise UsageError("name is empty: give the agent a name that its users can say", code="bad_name")
@@ -94,9 +99,6 @@ class AgentSpec(StateModule):
         self.fillers = _lines(fillers)
         self.idle_prompt_s = idle_prompt_s
         self.description = description
-        self.transfers = tuple(transfers)
-        """The agents that the model may hand its calls over to."""
-        transfer_tools(self.transfers)
         self.suggestions = [*suggestions]
         """Prompts that a page offers to its user."""
         self.claims: ClaimsMode = claims
