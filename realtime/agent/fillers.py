@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from random import Random
 
-from realtime.event.base import Item, ResponseOverrides
+from realtime.event.base import INITIATIVE, Item, ResponseOverrides
 
 FIRST_AFTER_S = 0.8
 """How long a tool runs in silence until the first filler."""
@@ -24,7 +24,7 @@ def overrides_for(line: str, last_words: Item | None, initiative: str, *, says_i
     It is outside the conversation. Unless the model `says_it` as given, it is asked to, in the language of the user's
     `last_words`.
     """
-    metadata = {"initiative": initiative}
+    metadata = {INITIATIVE: initiative}
     if says_it:
         return ResponseOverrides(conversation="none", tool_choice="none", metadata=metadata)
     return ResponseOverrides(

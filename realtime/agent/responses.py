@@ -26,7 +26,7 @@ from realtime.message import ToolResultBlock, ToolResultState
 from realtime.model import base
 from realtime.state.latency import RESUMES
 from realtime.turn.machine import Signal
-from realtime.turn.responses import After, Ledger, Response
+from realtime.turn.responses import After, Ledger, Response, initiative_of
 
 RESPONSE_REFUSED = frozenset({"conversation_already_has_active_response", "bad_response_create"})
 """Errors that say: the requested response will not come."""
@@ -35,12 +35,6 @@ LINK_LOST = "link_lost"
 """Why a response failed that was lost with its link (`realtime.model.wire`)."""
 CUT_OFF = "cut_off"
 """Why the rest of a cut reply ends before the reply does: its model was stopped."""
-GO_ON = (
-    "Your last answer was broken off. The user has heard it as far as it stands here. "
-    "Go on exactly where it stops: do not repeat any of it, do not greet, do not mention the interruption."
-)
-"""The system message that precedes a request to continue a broken-off response."""
-
 PartEvent = (
     m.ModelResponseAudioDoneEvent
     | m.ModelResponseAudioTranscriptDeltaEvent
@@ -48,6 +42,10 @@ PartEvent = (
     | m.ModelResponseTextDeltaEvent
     | m.ModelResponseTextDoneEvent
 )
+
+
+def nothing_told(result: ToolResultBlock) -> None:
+    """Leave a late result to the conversation."""
 
 
 class Responses:
@@ -66,7 +64,7 @@ class Responses:
         self._open: dict[str, OpenResponse] = {}
         self._cut: OpenCut | None = None
         self.claims: Withholding | None = None
-        self.on_late_result: Callable[[ToolResultBlock], None] = lambda result: None
+        self.on_late_result: Callable[[ToolResultBlock], None] = nothing_told
         """Gets the result of a tool whose response another turn has replaced: nothing would tell the user."""
         self.tool_calls = ToolCalls(context, tools, ledger)
 
@@ -97,7 +95,8 @@ class Responses:
         Yields what happens to the turn meanwhile. The response's metadata name the item that it continues. Unless it
         `is_whole`, the model is asked for what it had not generated.
         """
-        response = self._ledger.resume(self._runtime.new_id("response"), {RESUMES: parts[0].item_id})
+        own = initiative_of(overrides.metadata if overrides is not None else None) or {}
+        response = self._ledger.resume(self._runtime.new_id("response"), {RESUMES: parts[0].item_id} | own)
         opened = self._open[response.id] = OpenResponse(response)
         self._context.forward(m.ModelResponseCreatedEvent(response_id=response.id, metadata=response.metadata))
         yield Signal.RESPONSE_CREATED
@@ -355,7 +354,7 @@ class Responses:
 
     def say_go_on(self) -> None:
         """Tell the model that its last answer was broken off."""
-        words = ContentPart(type="text", text=GO_ON)
+        words = ContentPart(type="text", text=base.CONTINUE_ANSWER)
         self._send(base.ItemCreate(Item(id=self._runtime.new_id("item"), role="system", content=(words,))))
 
     def _go_on_if_known(self) -> None:

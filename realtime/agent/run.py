@@ -356,6 +356,8 @@ class AgentRun:
             error.client_event_id = event.event_id
             self._tell_error(error)
             return False
+        if type(event) is c.ClientResponseCreateEvent and event.response is not None and self._told_of_settings:
+            self._told_of_settings.tell_without(event.response.hosted_tools)
         return True
 
     def act(self, event: c.ClientEvent) -> None:

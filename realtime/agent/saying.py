@@ -15,7 +15,7 @@ from realtime.agent.responses import LINK_LOST, RESPONSE_REFUSED
 from realtime.call.participant import Host, OwnCall
 from realtime.errors import ProviderError, UsageError
 from realtime.event import server as s
-from realtime.event.base import ResponseOverrides
+from realtime.event.base import INITIATIVE, ResponseOverrides
 from realtime.model.base import Profile
 from realtime.state.truncation import portion_played
 from realtime.turn.machine import State
@@ -27,8 +27,6 @@ NOT_REPORTED_S = 2.0
 """How much later a reply counts as played without a report."""
 CUT_S = 0.75
 """How long to wait for what was played of an interrupted reply."""
-INITIATIVE = "initiative"
-"""Key in the metadata of a response that the agent began itself."""
 
 
 @dataclass(frozen=True, slots=True)

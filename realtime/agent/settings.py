@@ -17,13 +17,13 @@ from realtime.agent.input import Detector
 from realtime.agent.overlap import Recognise
 from realtime.agent.partial_words import recognise_words
 from realtime.agent.run_hooks import RunHooks
-from realtime.errors import BadOption, ClientError, UsageError
-from realtime.event.base import Item
+from realtime.errors import BadOption, ClientError, RealtimeError, UsageError
+from realtime.event.base import REMOTE_MCP, HostedTool, Item
 from realtime.event.config import InterruptionMode, SessionConfig, ToolDeclaration, TurnAuthority, TurnDetection
 from realtime.event.decode import explain
 from realtime.message import Msg
 from realtime.message.outcome import Usage
-from realtime.model.base import RealtimeModel, Settings
+from realtime.model.base import Profile, RealtimeModel, Settings
 from realtime.model.local.engine import SpeechEngine
 from realtime.model.voices import is_voice_of_a_service, voice_here
 from realtime.module import StateModule
@@ -234,6 +234,24 @@ def _read_detection(saved: Any) -> TurnDetection | None:
         raise UsageError(f"this is no saved turn detection: {error}", code="bad_state") from error
 
 
+def _why_without(tool: HostedTool, profile: Profile) -> str:
+    name = (tool.name or tool.kind)[:64]
+    if tool.kind in profile.hosted_tools:
+        return (
+            f"The tool {name!r} is left out, all else holds: {profile.model} has it only without other tools, and this "
+            "agent or its client has some."
+        )
+    if tool.kind == REMOTE_MCP:
+        return (
+            f"The MCP server {name!r} is left out, all else holds: this server connects to no MCP servers that its "
+            "clients name. Declare functions that run in the client, or have its owner add the server (--mcp)."
+        )
+    return (
+        f"The tool {name!r} is left out, all else holds: {profile.model} does not have it, and this server does not "
+        "run it. Choose a model that has it, or declare a function that does the same."
+    )
+
+
 class RunSettings:
     """Settings of one call: those of the agent, with the client's over them."""
 
@@ -272,6 +290,14 @@ class RunSettings:
         """Tools of the agent and of the client; of two with one name the client's, which then runs."""
         tools = (*self._spec.toolkit.declarations(), *(self.config.tools or ()))
         return tuple({tool.name: tool for tool in tools}.values())
+
+    @property
+    def hosted_tools(self) -> frozenset[str]:
+        """Kinds of the client's hosted tools that the model can use."""
+        profile = self._spec.model.profile
+        if profile.searches_without_tools and self.declared_tools:
+            return frozenset()
+        return profile.hosted_tools & {tool.kind for tool in self.config.hosted_tools or ()}
 
     def take_on(self, change: SessionConfig, *, had_audio: bool) -> None:
         """Merge new settings. Raises ClientError, with nothing changed, for what cannot be done."""
@@ -316,12 +342,20 @@ class RunSettings:
         """Whether the client wants accepted rules to hold in later calls."""
         return self.config.permissions is not None and self.config.permissions.keep is True
 
-    def left_out(self) -> Iterator[UsageError]:
+    def without(self, tools: Iterable[HostedTool]) -> Iterator[ClientError]:
+        """Yield what the agent goes on without of these tools."""
+        had, profile = self.hosted_tools, self._spec.model.profile
+        for tool in tools:
+            if tool.kind not in had:
+                yield ClientError(_why_without(tool, profile), code="unsupported_tool")
+
+    def left_out(self) -> Iterator[RealtimeError]:
         """Yield what the agent goes on without: tools, or turns found in speech."""
         profile = self._spec.model.profile
         if not profile.supports_tools and self.declared_tools:
             without = f"{profile.model} cannot use tools: the agent goes on without them"
             yield UsageError(without, code="unsupported_tools")
+        yield from self.without(self.config.hosted_tools or ())
         if self.no_detector is not None and self.authority == "client" and "audio" in profile.input_modalities:
             without = f"{self.no_detector} Until then a spoken turn ends by push-to-talk."
             yield UsageError(without, code=VAD_UNAVAILABLE)
@@ -350,6 +384,7 @@ class RunSettings:
             instructions=config.instructions if config.instructions is not None else spec.sys_prompt,
             voice=self._wanted_voice or spec.model.voice,
             tools=self.declared_tools if spec.model.profile.supports_tools else (),
+            hosted_tools=self.hosted_tools,
             output_modalities=config.output_modalities or ("audio",),
             turn_detection=self._detection_for_model(),
             input_audio_transcription=config.input_audio_transcription is not False,

@@ -10,12 +10,12 @@ from realtime.agent.controller import Controller
 from realtime.agent.fillers import Fillers, overrides_for
 from realtime.agent.idle import ARE_YOU_THERE, TAKE_LEAVE, IdleStep, IdleWatch
 from realtime.agent.phrases import FAREWELLS, QUESTIONS, in_language
-from realtime.agent.saying import INITIATIVE, Floor, Saying, SpokenWords
+from realtime.agent.saying import Floor, Saying, SpokenWords
 from realtime.call.participant import Host, OwnCall
 from realtime.call.timers import Timers
 from realtime.errors import RealtimeError
 from realtime.event import server as s
-from realtime.event.base import ContentPart, Item
+from realtime.event.base import INITIATIVE, ContentPart, Item
 from realtime.model.base import Connection, Profile, ResponseCreate
 from realtime.turn.machine import State
 

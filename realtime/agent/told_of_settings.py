@@ -5,12 +5,13 @@ Its controller and its model learn of them.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 from realtime.agent.controller import Controller
 from realtime.agent.detector import silence_ms_of
 from realtime.agent.settings import RunSettings
 from realtime.errors import ClientError, RealtimeError, UsageError
+from realtime.event.base import HostedTool
 from realtime.event.config import SessionConfig, TurnAuthority
 from realtime.model.base import Connection, SessionUpdate, Settings
 
@@ -33,6 +34,8 @@ class ToldOfSettings:
         self._connection = connection
         self._declared = known.tools
         """The tools that the model knows of."""
+        self._left_out: set[str] = set()
+        """What the client knows to be left out: the next settings often name the same tools."""
         self._tell_error = tell_error
 
     def changed(self, change: SessionConfig, before: SessionConfig, authority: TurnAuthority) -> None:
@@ -55,7 +58,7 @@ class ToldOfSettings:
         controller.configure(settings.config, settings.authority, settings.interruption)
         if change != SessionConfig(audio=change.audio):  # the microphone is no matter of the model
             self._update_model(settings.for_model(self._name))
-        if change.tools:
+        if change.tools or change.hosted_tools:
             self.tell_what_is_left_out()
 
     def declare_tools(self) -> None:
@@ -65,9 +68,18 @@ class ToldOfSettings:
             self._update_model(wanted)
 
     def tell_what_is_left_out(self) -> None:
-        """Report what the agent goes on without."""
-        for error in self._settings.left_out():
-            self._tell_error(error)
+        """Report what the agent goes on without; each thing once."""
+        self._tell(self._settings.left_out())
+
+    def tell_without(self, tools: Iterable[HostedTool]) -> None:
+        """Report which of these tools a response goes without."""
+        self._tell(self._settings.without(tools))
+
+    def _tell(self, errors: Iterable[RealtimeError]) -> None:
+        for error in errors:
+            if error.message not in self._left_out:
+                self._left_out.add(error.message)
+                self._tell_error(error)
 
     def _update_model(self, settings: Settings) -> None:
         self._declared = settings.tools

@@ -18,7 +18,7 @@ AHEAD_BYTES = OUTPUT_HZ * 60 // 1000 * 2
 BLOCK_BYTES = OUTPUT_HZ * BLOCK_MS // 1000 * 2
 
 INSTALL = (
-    "talking takes the package sounddevice: pip install '.[talk]' in the folder of this project, or give "
+    "talking takes the package sounddevice: pip install -e '.[talk]' in the folder of this project, or give "
     "--file question.wav to speak a recording"
 )
 NO_PORTAUDIO = (

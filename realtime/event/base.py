@@ -167,6 +167,8 @@ class UsageDetail(msgspec.Struct, frozen=True, kw_only=True):
     output_reasoning_tokens: int | None = None
 
 
+INITIATIVE = "initiative"
+"""Key in the metadata of a response that the agent began itself; `greeting_...` and the like is its value."""
 MAX_TOOLS = 512
 """Maximum number of tools per call. A model chooses badly among more, and each one costs time wherever it passes."""
 
@@ -177,17 +179,34 @@ def check_tool_count(count: int) -> None:
         raise ValueError(f"{count} tools, at most {MAX_TOOLS} are taken")
 
 
+class HostedTool(msgspec.Struct, frozen=True, kw_only=True):
+    """A tool that runs at the provider, such as a web search.
+
+    `kind` is `web_search`, or the client's own word for another; `name` is what the client calls it.
+    """
+
+    kind: str
+    name: str = ""
+
+
+WEB_SEARCH = "web_search"
+REMOTE_MCP = "mcp"
+"""Kinds of hosted tools that more than one protocol knows."""
+
+
 class ResponseOverrides(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Settings of one response. A missing field keeps the session's value.
 
     `conversation="none"` makes an out-of-band response that is not written to the history. `input`, where given,
-    replaces the context of this response. `max_output_tokens="inf"` lifts the call's limit.
+    replaces the context of this response. `max_output_tokens="inf"` lifts the call's limit. `hosted_tools` are those of
+    the session: others are left out, with an error that names them.
     """
 
     instructions: str | None = None
     output_modalities: tuple[Modality, ...] | None = None
     voice: str | None = None
     tools: tuple[dict[str, Any], ...] | None = None
+    hosted_tools: tuple[HostedTool, ...] = ()
     tool_choice: str | dict[str, Any] | None = None
     temperature: float | None = None
     max_output_tokens: MaxTokens | None = None

@@ -11,6 +11,7 @@ from realtime.event.base import (
     DEFAULT_INPUT_RATE_HZ,
     DEFAULT_OUTPUT_RATE_HZ,
     AudioFormat,
+    HostedTool,
     MaxTokens,
     Modality,
     check_tool_count,
@@ -115,7 +116,8 @@ class SessionConfig(msgspec.Struct, frozen=True, kw_only=True):
 
     `turn_detection="none"` is push-to-talk. `tools` are the ones that run in the client (answered by
     `client_tool_result`); the model continues after the last result, with `tool_auto_response` off only when the client
-    requests it (`client_response_create`). `model_provider` and `model` choose the model, where the server offers a
+    requests it (`client_response_create`). `hosted_tools` are the provider's; one that the model does not have is left
+    out, with an error that names it. `model_provider` and `model` choose the model, where the server offers a
     choice. `audio_frames="binary"` (subprotocol `realtime.v1` only) sends speech as binary frames. The two formats give
     the rate of the client's audio (default 16000 Hz), where that does not say its own, and of the speech it wants
     (default 24000 Hz); the latter and the kind of frames are settled when the call is made.
@@ -139,6 +141,7 @@ class SessionConfig(msgspec.Struct, frozen=True, kw_only=True):
     auto_response: bool | None = None
     input_audio_transcription: bool | None = None
     tools: tuple[ToolDeclaration, ...] | None = None
+    hosted_tools: tuple[HostedTool, ...] | None = None
     audio_frames: Literal["json", "binary"] | None = None
     input_audio_format: AudioFormat | None = None
     output_audio_format: AudioFormat | None = None
@@ -153,7 +156,7 @@ class SessionConfig(msgspec.Struct, frozen=True, kw_only=True):
         check_fields(self)
         if isinstance(self.max_output_tokens, int) and self.max_output_tokens < 1:
             raise ValueError(f"max_output_tokens is {self.max_output_tokens}, it has to be at least 1, or 'inf'")
-        check_tool_count(len(self.tools or ()))
+        check_tool_count(len(self.tools or ()) + len(self.hosted_tools or ()))
 
     @classmethod
     def from_dict(cls, config: dict[str, Any]) -> SessionConfig:

@@ -247,6 +247,20 @@ def system_reminder(text: str) -> str:
     return f"<system-reminder>\n{text}\n</system-reminder>"
 
 
+_RESULT = "Its result:\n"
+
+
+def result_reminder(told: str, result: str) -> str:
+    """Wrap a sentence about a tool, and its result, in a reminder."""
+    return system_reminder(f"{told} {_RESULT}{result}")
+
+
+def result_in(reminder: str) -> str | None:
+    """Return the result in a reminder of `result_reminder`; None for any other text."""
+    _, found, result = reminder.removesuffix(system_reminder("").strip().partition("\n")[2]).partition(f" {_RESULT}")
+    return result.strip() if found else None
+
+
 class PermissionRule(_Checked, frozen=True, kw_only=True):
     """Whether a tool may run without a question. `rule_content`: a pattern for its arguments; None: all arguments.
 

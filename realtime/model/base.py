@@ -24,6 +24,12 @@ from realtime.event.model import ModelEvent
 from realtime.message import ToolResultBlock
 from realtime.runtime import Runtime
 
+CONTINUE_ANSWER = (
+    "Your last answer was broken off. The user has heard it as far as it stands here. "
+    "Go on exactly where it stops: do not repeat any of it, do not greet, do not mention the interruption."
+)
+"""The system message that precedes a request to continue a broken-off response."""
+
 
 class Profile(msgspec.Struct, frozen=True, kw_only=True):
     """What one model, by name, can do. Rates in Hz, limits in seconds; `supports_` is ability, `emits_` observation."""
@@ -35,6 +41,10 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True):
     input_modalities: frozenset[Modality] = frozenset({"text", "audio"})
     output_modalities: frozenset[Modality] = frozenset({"text", "audio"})
     supports_tools: bool = True
+    hosted_tools: frozenset[str] = frozenset()
+    """Tools that run at the provider: kinds of `HostedTool`."""
+    searches_without_tools: bool = False
+    """Its hosted tools exclude all others."""
     emits_speech_events: bool = True
     """It has its own detector, which reports when speech starts and stops."""
     supports_manual_turns: bool = True
@@ -81,6 +91,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     instructions: str = ""
     voice: str | None = None
     tools: tuple[ToolDeclaration, ...] = ()
+    hosted_tools: frozenset[str] = frozenset()
     output_modalities: tuple[Modality, ...] = ("audio",)
     turn_detection: TurnDetection | str | None = None
     input_audio_transcription: bool = True

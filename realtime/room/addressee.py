@@ -97,7 +97,9 @@ def called_in(text: str, participants: Sequence[Participant]) -> tuple[Participa
 
 def _is_told_of(said: str, called: _Place, place: _Place, language: _Language) -> bool:
     """Whether a name behind a called one is talked about."""
-    between = said[called.end : place.start].rstrip()
+    between, after = said[called.end : place.start].rstrip(), tokens_of(said[place.end :])
+    if tokens_of(between)[-1:] in [[one] for one in language.words("joiners")] and after:
+        return after[0] not in language.words("second_person")
     if _SENTENCE_END.search(between) or between.endswith(","):
         return False
     return tokens_of(between)[-1:] not in [[you] for you in language.words("second_person")]
@@ -112,7 +114,7 @@ def _groups(said: str, participants: Sequence[Participant], language: _Language)
         if is_verb and following[0] in language.words("subjects"):
             continue  # "will you come", "may I ask"
         between = said[groups[-1].end : place.start].strip(" ") if groups else ""
-        is_listed = bool(groups) and not between and groups[-1].start == 0
+        is_listed = bool(groups) and not between and groups[-1].start == 0 and place.who != groups[-1].who
         if is_listed or between in {",", *language.words("joiners")} | {
             ", " + one for one in language.words("joiners")
         }:
@@ -199,7 +201,9 @@ def _calls(said: str, place: _Place, language: _Language) -> bool:
     if not rest_of(words_before, language.openers)[0]:
         if signed_after or not words_after or _is_greeted(words_before, language):
             return True
-        return _begins_clause(after, name, language)
+        return _begins_clause(after, name, language, several=len(place.who) > 1)
+    if _hands_over(words_before, words_after, language):
+        return True
     if signed_before:
         is_apart = signed_after and words_after[:1] not in [[one] for one in language.words("joiners", "relatives")]
         is_date = name in language.words("calendar")
@@ -241,6 +245,15 @@ def _is_greeted(words: Sequence[str], language: _Language) -> bool:
     return any(not rest_of(words[-count:], greetings)[0] for count in (1, 2) if len(words) >= count)
 
 
+def _hands_over(before: Sequence[str], after: Sequence[str], language: _Language) -> bool:
+    """Whether the speaker gives the named one the word: "let's hear from Nova", "I'd like Theo to ..."."""
+    phrases = language.phrases("hands_over")
+    if any(not rest_of(before[-count:], phrases)[0] for count in (2, 3) if len(before) >= count):
+        return True
+    wishes = language.phrases("wishes")
+    return after[:1] == ["to"] and any(not rest_of(before[-count:], wishes)[0] for count in (2, 3))
+
+
 def _takes_a_name(before: str, language: _Language) -> bool:
     """Whether the last word takes the name: "on Friday", "ask Robin", "my friend Robin", "not you Robin"."""
     takers = language.words("takes_a_name", "friends")
@@ -250,16 +263,20 @@ def _takes_a_name(before: str, language: _Language) -> bool:
     return bool(words) and (words[-1] in takers or words[-2:] == ["not", "you"])
 
 
-def _begins_clause(after: str, name: str, language: _Language) -> bool:
+def _begins_clause(after: str, name: str, language: _Language, *, several: bool = False) -> bool:
     """Whether these words begin a clause of their own.
 
-    Others say what the named one is or does."""
+    Others say what the named one is or does; of `several`, a verb in its plain form does.
+    """
     start = after.lstrip(" ,，、")
     if start and is_unspaced(start[0]):
         return start.startswith(tuple(language.words("clause_starts", "questions")))
     words = [*tokens_of(after), "", ""]
     first, second = words[0], words[1]
-    if first in language.words("questions", "commands") or first.partition("'")[0] in language.words("questions"):
+    asks = first in language.words("questions") or first.partition("'")[0] in language.words("questions")
+    if asks and (first not in language.words("conjunctions") or second in language.words("auxiliaries")):
+        return True
+    if first in language.words("commands") and not several:
         return True
     if first in language.words("auxiliaries"):
         own = language.words("be_or_have")

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from realtime.agent.asking import QUESTION
 from realtime.agent.consent import Consents
-from realtime.agent.saying import INITIATIVE
+from realtime.event.base import INITIATIVE
 from realtime.event.server import AgentResponseCreatedEvent
 from realtime.message import ToolCallBlock
 

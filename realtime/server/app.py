@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import base64
 import dataclasses
+import hashlib
+import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -19,7 +22,7 @@ from realtime.model.local.engine import SpeechEngine
 from realtime.options import check_options
 from realtime.server.calls_api import Cases
 from realtime.server.connections import Connections, highest_descriptor
-from realtime.server.embedding import ClientFiles, Embedding, with_loopback_names
+from realtime.server.embedding import Embedding, page_folder, with_loopback_names
 from realtime.server.endpoints import endpoint_routers
 from realtime.server.gate import COOKIE, Gate
 from realtime.server.make_agent import MakeAgent
@@ -38,7 +41,7 @@ SECURITY_HEADERS = {
 
 CONTENT_POLICY = (
     "default-src 'self'; connect-src {connect}; object-src 'none'; base-uri 'none'; form-action 'self'; "
-    "frame-ancestors {ancestors}"
+    "{scripts}frame-ancestors {ancestors}"
 )
 TLS_ONLY = "max-age=15552000"
 """Half a year: a browser that trusts the certificate then connects over TLS only."""
@@ -72,16 +75,6 @@ class ModelOffer:
 
     default: str | None = None
     models: Sequence[Mapping[str, Any]] = ()
-
-
-def page_folder() -> Path | None:
-    """Return the folder of the built page; None where there is none.
-
-    An installed package contains it; a clone has it in `web/dist`.
-    """
-    here = Path(__file__).resolve().parent
-    places = (here / "page", here.parent.parent / "web" / "dist")
-    return next((place for place in places if (place / "index.html").is_file()), None)
 
 
 def create_app(
@@ -119,7 +112,7 @@ def create_app(
         rooms=rooms,
         engine=engine,
     )
-    calls = router.calls
+    calls, folder = router.calls, page_folder()
     app = FastAPI(
         title="realtime",
         version=__version__,
@@ -144,6 +137,7 @@ def create_app(
         gate=gate,
         connect_origins=settings.connect_origins,
         embed_origins=settings.embed_origins,
+        scripts=inline_scripts(folder / "index.html" if folder is not None else None),
     )
 
     @app.api_route("/healthz", methods=["GET", "HEAD"])
@@ -186,8 +180,6 @@ def create_app(
         offered = await offer() if offer is not None else ModelOffer()
         return JSONResponse({"default": offered.default, "models": [*offered.models]})
 
-    folder = page_folder()
-
     @app.api_route("/", methods=["GET", "HEAD"])
     async def page(request: Request) -> Response:
         if folder is None:
@@ -204,10 +196,16 @@ def create_app(
             return FileResponse(brand, media_type="text/css", headers={"cache-control": "no-cache"})
 
     if folder is not None:
-        if (folder / "client").is_dir():
-            app.mount("/client", ClientFiles(directory=folder / "client"))
         app.mount("/", StaticFiles(directory=folder))
     return app
+
+
+def inline_scripts(page: Path | None) -> str:
+    """Return the part of a policy that allows a page's own scripts."""
+    text = page.read_text(encoding="utf-8") if page is not None else ""
+    digests = [hashlib.sha256(one.encode()).digest() for one in re.findall(r"<script>(.*?)</script>", text, re.DOTALL)]
+    hashes = [f"'sha256-{base64.b64encode(one).decode()}'" for one in digests]
+    return " ".join(["script-src 'self'", *hashes]) + "; " if hashes else ""
 
 
 class SecurityHeaders:
@@ -218,14 +216,20 @@ class SecurityHeaders:
     """
 
     def __init__(
-        self, app: ASGIApp, gate: Gate, connect_origins: Sequence[str] = (), embed_origins: Sequence[str] = ()
+        self,
+        app: ASGIApp,
+        gate: Gate,
+        connect_origins: Sequence[str] = (),
+        embed_origins: Sequence[str] = (),
+        scripts: str = "",
     ) -> None:
         self._app = app
         self._gate = gate
         # A policy names no address of IPv6.
         framing = [origin for origin in with_loopback_names(embed_origins) if "[" not in origin]
         ancestors = " ".join(["'self'", *framing]) if embed_origins else "'none'"
-        policy = CONTENT_POLICY.format(connect=" ".join(["'self'", *connect_origins]), ancestors=ancestors)
+        connect = " ".join(["'self'", *connect_origins])
+        policy = CONTENT_POLICY.format(connect=connect, scripts=scripts, ancestors=ancestors)
         self._policy, self._headers = policy, SECURITY_HEADERS
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:

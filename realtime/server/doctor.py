@@ -25,7 +25,7 @@ from realtime.model.local.weights import WHISPER_FOLDER, speech_status
 from realtime.model.open import open_model
 from realtime.model.services import SERVICES, Service
 from realtime.runtime import Runtime
-from realtime.server.app import page_folder
+from realtime.server.embedding import page_folder
 from realtime.server.remote_tools import Address, addresses_of, client_of
 from realtime.tool.mcp.words import plain
 

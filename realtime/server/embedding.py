@@ -1,4 +1,4 @@
-"""What pages of other origins may read: the client package and the API; and the files of the package.
+"""What pages of others may read: the client package, which is served here, and the API.
 
 The names of this machine (`localhost`, `127.0.0.1`, `[::1]`) are one origin where scheme and port agree.
 """
@@ -7,10 +7,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Sequence
+from pathlib import Path
 
+from fastapi import Request
 from fastapi.staticfiles import StaticFiles
 from starlette.middleware.cors import CORSMiddleware
 from starlette.responses import Response
+from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 SHARED = ("/client/", "/api/")
@@ -54,8 +57,36 @@ class Embedding:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """See ASGI."""
-        is_shared = scope["type"] == "http" and scope["path"].startswith(SHARED)
+        is_shared = scope["type"] == "http" and (
+            scope["path"].removeprefix(scope.get("root_path", "")).startswith(SHARED)
+        )
         await (self._shared if is_shared else self._app)(scope, receive, send)
+
+
+def page_folder() -> Path | None:
+    """Return the folder of the built page; None where there is none.
+
+    An installed package contains it; a clone has it in `web/dist`.
+    """
+    here = Path(__file__).resolve().parent
+    places = (here / "page", here.parent.parent / "web" / "dist")
+    return next((place for place in places if (place / "index.html").is_file()), None)
+
+
+def client_route(prefix: str) -> Route | None:
+    """Return the route of the client package below a prefix; None where it is not built.
+
+    A browser fetches a script without headers of the page's: no dependency of a router guards it.
+    """
+    folder = page_folder()
+    if folder is None or not (folder / "client").is_dir():
+        return None
+    files = ClientFiles(directory=folder / "client")
+
+    async def client(request: Request) -> Response:
+        return await files.get_response(request.path_params["path"], request.scope)
+
+    return Route(f"{prefix}/client/{{path:path}}", client, methods=["GET", "HEAD"], include_in_schema=False)
 
 
 class ClientFiles(StaticFiles):
@@ -66,6 +97,7 @@ class ClientFiles(StaticFiles):
     ) -> Response:
         """See the base."""
         response = super().file_response(full_path, stat_result, scope, status_code)
+        response.headers.setdefault("cache-control", "no-cache")  # the names are fixed
         content_type = CONTENT_TYPES.get(os.path.splitext(full_path)[1])
         if content_type is not None and "content-type" in response.headers:
             response.headers["content-type"] = content_type

@@ -9,12 +9,12 @@ import logging
 from fastapi import APIRouter, Request, Response, WebSocket
 from fastapi.responses import JSONResponse
 
-from realtime.dialects.openai_family.client import EventRefusal
+from realtime.dialects.openai_family.client import EventRefusal, Json
 from realtime.dialects.openai_family.openai import BETA_REFUSED, DEFAULT_MODEL, SUBPROTOCOL, OpenAIDialect
 from realtime.event.server import error_event
 from realtime.server.client_secrets import PREFIX as SECRET_PREFIX
 from realtime.server.client_secrets import ClientSecrets
-from realtime.server.gate import KEY_SUBPROTOCOL
+from realtime.server.gate import KEY_SUBPROTOCOL, Gate
 from realtime.server.settings import LONGEST_MESSAGE_BYTES
 from realtime.server.socket_endpoint import SocketEndpoint, turned_away
 
@@ -23,6 +23,8 @@ logger = logging.getLogger(__name__)
 PATH = "/v1/realtime"
 MAX_TEXT_CHARS = LONGEST_MESSAGE_BYTES
 """More than a minute of speech in one frame. The service takes 15 MiB, which would delay all other calls."""
+MODELS_PATH = "/v1/models"
+GLOB = {"*", "?", "["}
 HTTP_STATUS = {"invalid_api_key": 401, "wrong_origin": 403, "request_too_large": 413, "rate_limit_exceeded": 429}
 
 
@@ -31,7 +33,8 @@ def openai_endpoint(endpoint: SocketEndpoint) -> APIRouter:
 
     The server's token, if any, is the API key: `Authorization: Bearer`, or for pages the subprotocol
     `openai-insecure-api-key.TOKEN` beside `realtime`. `POST /v1/realtime/client_secrets` exchanges it for a short-lived
-    key (`realtime.server.client_secrets`). A wrong key gets an error event, then the socket is closed. `make_agent`
+    key (`realtime.server.client_secrets`). `GET /v1/models` lists the names that settings route, and one for the rest:
+    every name opens a session. A wrong key gets an error event, then the socket is closed. `make_agent`
     finds the name of the model in `config.model`.
     """
     calls, gate, settings = endpoint.calls, endpoint.gate, endpoint.settings
@@ -54,6 +57,15 @@ def openai_endpoint(endpoint: SocketEndpoint) -> APIRouter:
             return JSONResponse(made, headers={"cache-control": "no-store"})
         except EventRefusal as error:
             return _http_error(error)
+
+    @router.get(MODELS_PATH)
+    async def models(request: Request) -> Response:
+        names = dict.fromkeys((DEFAULT_MODEL, *(name for name in settings.routes if not GLOB & {*name})))
+        return _unless_refused(gate, request, {"object": "list", "data": [_model(name) for name in names]})
+
+    @router.get(f"{MODELS_PATH}/{{name:path}}")
+    async def model(request: Request, name: str) -> Response:
+        return _unless_refused(gate, request, _model(name))
 
     @router.websocket(PATH)
     async def openai_realtime(websocket: WebSocket) -> None:
@@ -94,6 +106,16 @@ def _client_secret(websocket: WebSocket) -> str | None:
     offered: list[str] = websocket.scope.get("subprotocols", [])
     shown += [one.removeprefix(KEY_SUBPROTOCOL) for one in offered if one.startswith(KEY_SUBPROTOCOL)]
     return next((key for key in shown if key.startswith(SECRET_PREFIX)), None)
+
+
+def _unless_refused(gate: Gate, request: Request, answer: Json) -> Response:
+    if (refusal := gate.wrong_origin(request)) is not None:
+        return _http_error(EventRefusal(refusal, code="wrong_origin"))
+    return JSONResponse(answer) if gate.shows_token(request) else _http_error(_wrong_key())
+
+
+def _model(name: str) -> Json:
+    return {"id": name, "object": "model", "created": 0, "owned_by": "realtime"}
 
 
 def _wrong_key() -> EventRefusal:

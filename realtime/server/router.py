@@ -16,6 +16,7 @@ from realtime.server.archive import Archive
 from realtime.server.calls import Calls
 from realtime.server.calls_api import Cases, calls_router
 from realtime.server.client_tokens import MAX_BODY_BYTES
+from realtime.server.embedding import client_route
 from realtime.server.gate import Gate
 from realtime.server.make_agent import MakeAgent, check_make_agent
 from realtime.server.models import PAGE_PROVIDERS
@@ -51,11 +52,12 @@ def voice_router(
     """Return a router with the WebSocket `{prefix}/ws/{user_id}/{session_id}` and the calls over HTTP.
 
     It also serves the calls (`realtime.server.calls_api`), `POST {prefix}/api/client_tokens`
-    (`realtime.server.client_tokens`), and what AgentScope 1.x pages request before they connect:
-    `{prefix}/api/check-models` and `{prefix}/model_availability`.
+    (`realtime.server.client_tokens`), the client package for pages at `{prefix}/client/`, and what AgentScope 1.x pages
+    request before they connect: `{prefix}/api/check-models` and `{prefix}/model_availability`.
 
     `make_agent` makes the agent of each call (see `MakeAgent`). `dependencies` run before the socket is accepted; one
-    that raises `WebSocketException` or `HTTPException` refuses it. `gate` is the server's; None: the router makes one.
+    that raises `WebSocketException` or `HTTPException` refuses it; the client package is for everyone. `gate` is the
+    server's; None: the router makes one.
     `page_providers` maps the providers that those pages may choose to values of `config.model_provider`; None: those
     whose key is set, under their own names. `cases` makes test cases of calls; None: there are none. `rooms` are the
     rooms at `{prefix}/rooms/{room_id}/ws`; None: there are none. `engine` holds the speech parts of its calls; None:
@@ -131,6 +133,8 @@ def voice_router(
             return JSONResponse({"code": error.code, "error": error.message}, status)
         return JSONResponse(issued, headers={"cache-control": "no-store"})
 
+    if (client := client_route(prefix)) is not None:
+        router.routes.append(client)
     router.include_router(calls_router(calls, gate, settings, cases))
     if rooms is not None:
         router.include_router(rooms_router(rooms, gate=gate, calls=calls, settings=settings, page_providers=offered))

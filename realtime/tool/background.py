@@ -17,6 +17,7 @@ from realtime.errors import ToolError
 from realtime.event.base import Item
 from realtime.event.server import ProgressKind
 from realtime.message import HintBlock, ToolCallBlock, ToolResultBlock, ToolResultState, system_reminder
+from realtime.message.blocks import result_in, result_reminder
 from realtime.tool.context import ToolScope
 from realtime.tool.output import Output, failed, within_limits
 from realtime.tool.response import Pieces, ToolResponse
@@ -274,8 +275,16 @@ def result_hint(task: BackgroundTask) -> HintBlock:
     """Return the hint that has the result of a background tool."""
     how = "has failed" if task.state is ToolResultState.ERROR else "is done"
     text = task.result.output_text(names_media=True)
-    told = f"The background tool {task.call.name} (task {task.id}) {how}.{_asks(task.announce)} Its result:\n{text}"
-    return HintBlock(hint=system_reminder(told), source=task.call.name)
+    told = f"The background tool {task.call.name} (task {task.id}) {how}.{_asks(task.announce)}"
+    return HintBlock(hint=result_reminder(told, text), source=task.call.name)
+
+
+_LATE = "The tool "
+
+
+def is_late_hint(text: str) -> bool:
+    """Whether a text is that of a `late_hint`."""
+    return text.startswith(system_reminder(_LATE).partition("\n</")[0]) and result_in(text) is not None
 
 
 def late_hint(result: ToolResultBlock) -> HintBlock:
@@ -283,10 +292,10 @@ def late_hint(result: ToolResultBlock) -> HintBlock:
     how = "has failed" if result.state is ToolResultState.ERROR else "is done"
     text = result.output_text(names_media=True)
     told = (
-        f"The tool {result.name} (call {result.id}) {how}. The talk went on meanwhile, so the user does not know it."
-        f"{_asks('spoken')} Its result:\n{text}"
+        f"{_LATE}{result.name} (call {result.id}) {how}. The talk went on meanwhile, so the user does not know it."
+        f"{_asks('spoken')}"
     )
-    return HintBlock(hint=system_reminder(told), source=result.name)
+    return HintBlock(hint=result_reminder(told, text), source=result.name)
 
 
 def stopped_hint(task: BackgroundTask, why: str = "") -> HintBlock:

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
-from realtime.event.base import ResponseOverrides
+from realtime.event.base import INITIATIVE, ResponseOverrides
 
 UNANSWERED_S = 60.0
 """Time after which a request without a response counts as lost.
@@ -91,6 +91,11 @@ class Response:
     overrides: ResponseOverrides | None = None
 
 
+def initiative_of(metadata: dict[str, Any] | None) -> dict[str, Any] | None:
+    """Return what marks a response that the agent began itself; None for an answer."""
+    return {INITIATIVE: metadata[INITIATIVE]} if metadata is not None and INITIATIVE in metadata else None
+
+
 class After(StrEnum):
     """What follows a response."""
 
@@ -125,6 +130,8 @@ class Ledger:
         self._last_id: str | None = None
         self._reply_id: str | None = None
         """The first response of the reply, which stands for all of them."""
+        self._initiative: dict[str, Any] | None = None
+        """The metadata of a reply that the agent began itself: all its responses have them."""
         self._asking: frozenset[str] = frozenset()
         """Calls that wait for a spoken answer of the user: they hold up no turn, and no interruption drops them."""
 
@@ -251,11 +258,15 @@ class Ledger:
         if not response.cancelled:
             request = self._settle_wanted()
             self.active, self._last_id = response, response_id
-            if not self._continues:
-                self._reply_id = response_id
-            self._continues = False
         if metadata is None and request is not None:
             response.metadata = request.metadata  # not every model repeats it
+        if not response.cancelled:
+            if self._continues:
+                response.metadata = response.metadata or self._initiative
+            else:
+                self._reply_id = response_id
+                self._initiative = initiative_of(response.metadata)
+            self._continues = False
         return response
 
     def continue_reply(self) -> None:
@@ -305,7 +316,7 @@ class Ledger:
         if not response.calls or response.cancelled:
             return After.NOTHING
         if self.tool_auto_response or response.continues or not response.by_client:
-            self._continues = True
+            self._continues, self._initiative = True, initiative_of(response.metadata)
             return After.GO_ON
         return After.NOTHING if self.responding else After.END
 

@@ -11,7 +11,7 @@ from realtime.errors import ToolError
 from realtime.event import client as c
 from realtime.event import model as m
 from realtime.event import server as s
-from realtime.event.base import ResponseOverrides
+from realtime.event.base import HostedTool, ResponseOverrides
 from realtime.event.config import SessionConfig, ToolDeclaration
 from realtime.message import TextBlock, ToolCallBlock, ToolResultBlock
 from realtime.model import base
@@ -96,6 +96,50 @@ async def test_the_model_is_told_of_the_tools_unless_it_takes_none() -> None:
         assert "goes on without them" in left_out.message
     empty = Toolkit()
     assert AgentSpec("Friday", "", ScriptedModel([]), toolkit=empty).toolkit is empty
+
+
+SEARCH = {"kind": "web_search", "name": "googleSearch"}
+WIKI = {"kind": "mcp", "name": "deepwiki"}
+CODE = {"kind": "codeExecution", "name": "codeExecution"}
+HAS_SEARCH = msgspec.structs.replace(PROFILE, hosted_tools=frozenset({"web_search"}))
+SEARCH_ALONE = msgspec.structs.replace(HAS_SEARCH, searches_without_tools=True)
+
+
+@pytest.mark.parametrize(
+    ("profile", "toolkit", "config", "had", "left_out"),
+    [
+        (HAS_SEARCH, TOOLS, {"hosted_tools": [SEARCH]}, {"web_search"}, []),
+        (HAS_SEARCH, None, {"hosted_tools": [SEARCH, WIKI, CODE]}, {"web_search"}, ["deepwiki", "codeExecution"]),
+        (PROFILE, TOOLS, {"hosted_tools": [SEARCH, WIKI]}, set(), ["googleSearch", "deepwiki"]),
+        (PROFILE, None, {"hosted_tools": [{"kind": "x" * 5_000}]}, set(), ["x" * 64]),
+        (SEARCH_ALONE, None, {"hosted_tools": [SEARCH]}, {"web_search"}, []),
+        (SEARCH_ALONE, TOOLS, {"hosted_tools": [SEARCH]}, set(), ["googleSearch"]),
+        (SEARCH_ALONE, None, {"hosted_tools": [SEARCH], "tools": [{"name": "where"}]}, set(), ["googleSearch"]),
+    ],
+)
+async def test_a_hosted_tool_goes_to_a_model_that_has_it_and_else_is_named(
+    profile: base.Profile, toolkit: Toolkit | None, config: dict[str, Any], had: set[str], left_out: list[str]
+) -> None:
+    """What cannot be had takes nothing else with it; the same settings twice name it once."""
+    config |= {"instructions": "Be brief."}
+    async with call(profile=profile, toolkit=toolkit, config=SessionConfig.from_dict(config)) as made:
+        assert made.link.settings.hosted_tools == had
+        assert made.link.settings.instructions == "Be brief."
+        made.receive(c.ClientSessionUpdateEvent(config=config | {"instructions": "Sing."}))
+        update = made.link.got(base.SessionUpdate)[-1].settings
+        assert (update.instructions, update.hosted_tools) == ("Sing.", had)
+        errors = made.of(s.AgentErrorEvent)
+        assert [event.code for event in errors] == ["unsupported_tool"] * len(left_out)
+        assert [event.message.split("'")[1] for event in errors] == left_out
+
+
+async def test_a_hosted_tool_of_one_response_is_named_and_the_response_comes() -> None:
+    async with call() as made:
+        wanted = ResponseOverrides(hosted_tools=(HostedTool(kind="mcp", name="deepwiki"),))
+        made.receive(c.ClientResponseCreateEvent(response=wanted))
+        assert len(made.link.got(base.ResponseCreate)) == 1
+        (error,) = made.of(s.AgentErrorEvent)
+        assert (error.code, "'deepwiki'" in error.message) == ("unsupported_tool", True)
 
 
 async def test_a_tool_call_is_shown_run_told_and_answered_and_the_model_speaks_on() -> None:

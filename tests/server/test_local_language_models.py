@@ -23,7 +23,7 @@ from tests.model.local.chat_endpoint import DONE, chat_endpoint, words
 from tests.model.local.stand_ins import stand_in_parts
 from tests.server.harness import Json, serving_app
 
-pytest.importorskip("openai", reason="the chat models are not installed: pip install '.[local]'")
+pytest.importorskip("openai", reason="the chat models are not installed: pip install -e '.[local]'")
 NAME = "local:ollama/llama3.2"
 
 

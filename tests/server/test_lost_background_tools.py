@@ -100,6 +100,8 @@ async def test_one_that_ran_is_told_as_interrupted_in_the_next_silence_and_not_a
 async def test_a_silent_one_is_only_known_and_one_that_is_gone_is_told(has_tool: bool) -> None:
     async with killed(desk(Office(30), announce="silently")) as (shop, created, left):
         shop.use(1, NAME, QUERY)
+        await asyncio.sleep(1)
+        await shop.speak("A moment.")
     later = Shop(left, desk(Office(30), announce="silently") if has_tool else Toolkit())
     async with back(later, created):
         assert later.hints == [LOST.replace(" Tell the user now, in your own words.", "") if has_tool else LOST]

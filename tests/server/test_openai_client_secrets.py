@@ -62,6 +62,59 @@ async def test_a_secret_opens_sessions_with_the_settings_that_it_was_made_for() 
                 assert updated == session | {"tracing": "auto"}
 
 
+HOSTED: Any = [
+    {
+        "type": "mcp",
+        "server_label": label,
+        "server_url": f"https://{label}.example/mcp",
+        "authorization": "hush",
+        "require_approval": "always",
+    }
+    for label in ("deepwiki", "dnd")
+]
+
+
+async def test_tools_that_run_elsewhere_are_named_and_all_else_holds() -> None:
+    """The frames of the demo page of OpenAI's Agents SDK: hosted MCP tools in the secret, then by label only."""
+    model = ScriptedModel([], profile=PROFILE, strict=False)
+    async with (
+        serving(lambda: RealtimeAgent("Friday", "Be Friday.", model), GUARDED) as place,
+        asking(place) as client,
+    ):
+        made = await client.realtime.client_secrets.with_raw_response.create(
+            session={"type": "realtime", "model": "gpt-realtime-2.1", "tools": HOSTED}
+        )
+        assert "hush" not in made.text
+        async with sdk(place, made.parse().value) as ear:
+            await ear.until("session.created")
+            for label in ("deepwiki", "dnd"):
+                error = (await ear.until("error"))["error"]
+                assert (error["code"], f"'{label}'" in error["message"]) == ("unsupported_tool", True)
+            labels: Any = [{"type": "mcp", "server_label": label} for label in ("dnd", "deepwiki")]
+            transcription = {"input": {"transcription": {"model": "gpt-4o-mini-transcribe"}}}
+            await ear.do("update", instructions="Be kind.", tools=[*labels, TOOL], audio=transcription)
+            session = (await ear.until("session.updated"))["session"]
+            assert (session["instructions"], session["tools"]) == ("Be kind.", [TOOL])
+            assert session["audio"]["input"]["transcription"]["model"] == "gpt-4o-mini-transcribe"
+            settings = model.connections[-1].settings
+            assert (settings.instructions, settings.input_audio_transcription) == ("Be kind.", True)
+            assert [tool.name for tool in settings.tools] == ["get_weather"]
+            assert "hush" not in json.dumps(ear.frames)
+
+
+async def test_the_models_are_listed_for_who_shows_the_token() -> None:
+    import openai
+
+    settings = ServerSettings(token="right", drain_s=0, routes={"gpt-realtime-mini": "local", "gpt-*": "local"})
+    async with serving(settings=settings) as place:
+        async with asking(place) as client:
+            assert [model.id async for model in client.models.list()] == ["gpt-realtime", "gpt-realtime-mini"]
+            assert (await client.models.retrieve("gpt-realtime-2.1")).id == "gpt-realtime-2.1"
+        async with asking(place, "wrong") as client:
+            with pytest.raises(openai.AuthenticationError):
+                await client.models.list()
+
+
 async def test_a_page_shows_the_token_or_its_secret_as_a_subprotocol() -> None:
     async with serving(settings=GUARDED) as place, asking(place) as client:
         address = place.url.replace("http", "ws", 1) + "/v1/realtime?model=gpt-realtime"

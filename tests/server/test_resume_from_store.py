@@ -12,12 +12,11 @@ from typing import Any, Self
 import pytest
 
 from realtime.agent import RealtimeAgent
-from realtime.agent.responses import GO_ON
 from realtime.call.limits import Limits
 from realtime.call.session import Session
 from realtime.errors import ClientError, ProviderError, StoreError
 from realtime.event import model as m
-from realtime.model.base import AudioAppend, AudioClear, AudioCommit, ItemCreate, ResponseCreate
+from realtime.model.base import CONTINUE_ANSWER, AudioAppend, AudioClear, AudioCommit, ItemCreate, ResponseCreate
 from realtime.server.archive import Archive
 from realtime.server.calls import Calls
 from realtime.server.settings import ServerSettings
@@ -160,7 +159,7 @@ async def test_an_answer_that_was_sent_whole_is_cut_where_it_was_heard() -> None
         (asked,) = later.model.link.got(ResponseCreate)
         assert asked.overrides is not None
         assert asked.overrides.metadata == {"resumes": item_id}, "the agent goes on behind it"
-        assert later.model.link.got(ItemCreate)[-1].item.text == GO_ON
+        assert later.model.link.got(ItemCreate)[-1].item.text == CONTINUE_ANSWER
 
 
 async def test_an_answer_that_was_heard_to_its_end_is_given_once() -> None:

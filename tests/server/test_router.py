@@ -8,6 +8,7 @@ from fastapi import Depends, FastAPI, HTTPException, WebSocketException
 from websockets.exceptions import InvalidStatus
 
 from realtime import voice_router
+from realtime.server.app import create_app
 from realtime.server.settings import ServerSettings
 from tests.real_loop import settled
 from tests.server.harness import create, echo_agent, serving_app
@@ -29,6 +30,33 @@ async def test_a_dependency_refuses_a_socket_before_it_opens(error: Exception, s
             async with place.client("/voice/ws/user1/session1"):
                 pass
         assert refused.value.response.status_code == status
+
+
+async def test_the_client_package_is_served_below_the_prefix_also_to_who_is_not_logged_in() -> None:
+    """A browser fetches a script without the headers of its page; the calls stay behind the login."""
+
+    async def refuse() -> None:
+        raise HTTPException(401, "please log in")
+
+    app = FastAPI()
+    app.include_router(voice_router(echo_agent, prefix="/voice", dependencies=[Depends(refuse)]), prefix="/app")
+    async with serving_app(app) as place:
+        answer = await place.get("/app/voice/client/realtime.js")
+        assert (answer.status, answer.headers["content-type"]) == (200, "text/javascript; charset=utf-8")
+        assert answer.headers["cache-control"] == "no-cache"
+        assert (await place.get("/app/voice/client/worklets/capture.js")).status == 200
+        assert (await place.get("/app/voice/client/no_such_file.js")).status == 404
+        assert (await place.get("/app/voice/client/../../router.py")).status == 404
+        assert (await place.get("/app/voice/api/calls?user=ann")).status == 401
+
+
+async def test_a_mounted_server_embeds_like_one_at_the_root() -> None:
+    app = FastAPI()
+    app.mount("/voice", create_app(echo_agent, ServerSettings(embed_origins=("https://shop.example",), drain_s=0)))
+    async with serving_app(app) as place:
+        for path in ("/voice/client/realtime.js", "/voice/api/info"):
+            answer = await place.get(path, Origin="https://shop.example")
+            assert answer.headers["access-control-allow-origin"] == "https://shop.example", path
 
 
 async def test_the_applications_lifespan_runs_around_its_calls() -> None:

@@ -89,7 +89,7 @@ async def test_a_call_goes_on_after_a_restart_with_the_agent_that_had_it() -> No
         link = again.ben_model.link
         assert (link.settings.agent_name, link.settings.instructions) == ("Ben", "You are Ben.")
         assert link.settings.voice == "ash"
-        assert link.got(ResponseCreate) == [], "it greets no second time"
+        assert link.got(ResponseCreate) == [ResponseCreate()], "it answers what it took over, and greets no second time"
         assert [item.text for item in again.ben_model.histories[-1]() if item.role == "user"] == ["Ben, please."]
         ready = [event for event in returned.sent if event["type"] == "agent_ready"][-1]
         assert ready["agent_name"] == "Ben"

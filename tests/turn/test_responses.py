@@ -136,6 +136,30 @@ def test_a_response_has_the_metadata_of_its_request_where_the_model_does_not_rep
 # -- what is on its way ------------------------------------------------------------------------------------------------
 
 
+def test_what_goes_on_after_the_tools_of_a_greeting_belongs_to_it_and_no_answer_does() -> None:
+    """A question that the agent asks meanwhile is no part of the answer whose tool it is about."""
+    ledger = Ledger()
+    for key, told in (("greeting_1", {"initiative": "greeting_1"}), (None, None)):
+        ledger.new_turn()
+        ledger.request(0.0, ResponseOverrides(metadata={"initiative": key, "topic": "x"} if key else None))
+        first = ledger.begin(f"resp_{key}", 0.1)
+        ledger.call(first, "call_1")
+        ledger.finish(first)
+        ledger.settle(first)
+        ledger.request(0.2, ResponseOverrides(metadata={"initiative": "confirm_1"}))
+        question = ledger.begin(f"question_{key}", 0.3)
+        assert question.metadata == {"initiative": "confirm_1"}
+        ledger.finish(question)
+        ledger.settle(question)
+        ledger.answer(first, "call_1")
+        assert ledger.settle(first) is After.GO_ON
+        ledger.request(0.4)
+        second = ledger.begin(f"after_{key}", 0.5)
+        assert second.metadata == told
+        ledger.broken_off(second)
+        assert ledger.begin(f"rest_{key}", 0.6).metadata == told
+
+
 def test_a_response_is_on_its_way_from_its_request_to_its_end() -> None:
     ledger = Ledger()
     assert not ledger.responding

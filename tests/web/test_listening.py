@@ -13,7 +13,7 @@ from tests.web.acoustics import FRAME_MS, Acoustics, Levels
 from tests.web.conftest import ROOT, Serve
 from tests.web.pages import HEARING, LISTENING, snapshot, start_talking, until, write
 
-pytest.importorskip("hibari", reason="the speech models are not installed: pip install '.[local]'")
+pytest.importorskip("hibari", reason="the speech models are not installed: pip install -e '.[local]'")
 pytestmark = pytest.mark.night
 
 APP = f"{Path(__file__).with_name('listening_app.py')}:make_counter"

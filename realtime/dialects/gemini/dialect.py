@@ -15,7 +15,7 @@ from realtime.dialects.base import Frame, keep
 from realtime.dialects.gemini import client as w
 from realtime.dialects.gemini import closing, settings
 from realtime.dialects.gemini.listener import EXPIRING, GeminiListener
-from realtime.dialects.gemini.server import SETUP_COMPLETE, Turns, content, encode, rest_of
+from realtime.dialects.gemini.server import SETUP_COMPLETE, Turns, content, encode, rest_of, warning
 from realtime.event import client as c
 from realtime.event import server as s
 from realtime.event.base import AudioFormat, ContentPart, ImageFormat, Item
@@ -154,7 +154,7 @@ class GeminiDialect:
         if read.system_instruction is not None:
             config["instructions"] = settings.text_of(read.system_instruction)
         if read.tools is not None:
-            config["tools"] = settings.declarations(read.tools.tools)
+            config |= settings.tools_of(read.tools.tools)
             self._tools = frozenset(tool["name"] for tool in config["tools"])
         return c.ClientSessionUpdateEvent(config=config)
 
@@ -281,7 +281,7 @@ class GeminiDialect:
                     keep(self._settled, call_id, None, KEPT_CALLS)
             case s.ServerAudioFlushEvent():
                 self._asked = False
-            case s.AgentErrorEvent():
+            case s.AgentErrorEvent() if event.code != "unsupported_tool":
                 self._failed(event)
                 if _refuses_response(event):
                     self._refused, self._asked = self._asked, False
@@ -337,6 +337,8 @@ class GeminiDialect:
                 return self._heard_words(event.item_id, event.delta) + self._guessed_words(event.interim)
             case s.AgentInputTranscriptionDoneEvent():
                 return self._heard_words(event.item_id, rest_of(self._heard.get(event.item_id, ""), event.transcript))
+            case s.AgentErrorEvent(code="unsupported_tool"):
+                return [warning(event)]
             case s.AgentErrorEvent():
                 self._failed(event)  # a session that never began is not followed
                 return self._unanswered() if _refuses_response(event) else []

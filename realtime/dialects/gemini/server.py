@@ -34,6 +34,11 @@ def content(**fields: Any) -> bytes:
     return encode({"serverContent": fields})
 
 
+def warning(event: s.AgentErrorEvent) -> bytes:
+    """A frame that warns: the service has none, so it stands beside empty content, and clients may overlook it."""
+    return encode({"serverContent": {}, "warning": {"code": event.code, "message": event.message}})
+
+
 _HEAD, _, _TAIL = content(modelTurn={"parts": [{"inlineData": {"mimeType": MIME_TYPE, "data": "@"}}]}).partition(b"@")
 
 SETUP_COMPLETE = encode({"setupComplete": {}})

@@ -8,7 +8,7 @@ import msgspec
 
 from realtime.dialects.gemini import client as w
 from realtime.dialects.gemini.client import Json, MessageRefusal, unsupported
-from realtime.event.base import check_tool_count
+from realtime.event.base import REMOTE_MCP, WEB_SEARCH, check_tool_count
 
 
 def config_of(setup: w.Setup) -> Json:
@@ -27,7 +27,7 @@ def config_of(setup: w.Setup) -> Json:
     config["max_output_tokens"] = generation.max_output_tokens
     config["voice"] = _voice(generation.speech_config)
     if setup.tools:
-        config["tools"] = declarations(setup.tools)
+        config |= tools_of(setup.tools)
     detection = turn_detection(setup.realtime_input_config)
     if detection:
         config["turn_detection"] = detection
@@ -87,13 +87,22 @@ def _level(said: str | None, prefix: str) -> w.Sensitivity:
             raise MessageRefusal(f"There is no sensitivity {(said or '')[:40]!r}.")
 
 
-def declarations(tools: list[Json]) -> list[Json]:
-    """The functions of all tools, as the call knows them. Raises MessageRefusal for tools that run at the provider."""
+_HOSTED_KINDS = {"googleSearch": WEB_SEARCH, "googleSearchRetrieval": WEB_SEARCH, "mcpServers": REMOTE_MCP}
+
+
+def tools_of(tools: list[Json]) -> Json:
+    """The tools as the call knows them: `tools` that run in the client, `hosted_tools` that run elsewhere.
+
+    Options of hosted tools count for nothing: other models do not know them. Raises MessageRefusal.
+    """
+    kinds = [kind for tool in tools for kind in tool if kind != "functionDeclarations"]
+    hosted = [{"kind": _HOSTED_KINDS.get(kind, kind), "name": kind} for kind in dict.fromkeys(kinds)]
+    return {"tools": _declarations(tools), "hosted_tools": hosted}
+
+
+def _declarations(tools: list[Json]) -> list[Json]:
     made: list[Json] = []
     for tool in tools:
-        for kind in tool:
-            if kind != "functionDeclarations":
-                raise unsupported(f"The tool {kind[:40]}")
         declared = tool.get("functionDeclarations", [])
         try:
             if isinstance(declared, list):

@@ -5,7 +5,7 @@ The codec that speaks to the services shares nothing with it.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, Generic, TypeVar
 
 import msgspec
@@ -13,10 +13,11 @@ import pybase64
 
 from realtime.dialects.weight import MAX_TEXT_CHARS, too_long
 from realtime.errors import ClientError
-from realtime.event.base import MAX_ITEM_ID_CHARS
+from realtime.event.base import MAX_ITEM_ID_CHARS, WEB_SEARCH, check_tool_count
 from realtime.event.halves import decoded
 
 Json = dict[str, Any]
+T = TypeVar("T")
 
 
 class EventRefusal(ClientError):
@@ -45,6 +46,39 @@ def check_id(item_id: str | None) -> None:
     if item_id is not None and len(item_id) > MAX_ITEM_ID_CHARS:
         message = f"An item's id has at most {MAX_ITEM_ID_CHARS} characters."
         raise EventRefusal(message, code="string_above_max_length", param="item.id")
+
+
+def tools_of(
+    given: Sequence[Json], param: str, kind: type[T], refusal_of: Callable[[str, str], EventRefusal]
+) -> tuple[list[T], list[Json]]:
+    """Return the functions, typed, and the others as hosted tools.
+
+    `kind` is the type of a function. Raises EventRefusal, worded by `refusal_of` from a sentence and a path.
+    """
+    functions: list[T] = []
+    hosted: list[Json] = []
+    for place, tool in enumerate(given):
+        called = tool.get("type")
+        if called == "function":
+            try:
+                functions.append(msgspec.convert(tool, kind))
+            except msgspec.ValidationError as error:
+                text, path = split_path(str(error))
+                raise refusal_of(text, f"{param}[{place}]" + (f".{path}" if path else "")) from error
+        elif not isinstance(called, str):
+            raise refusal_of("Object missing required field `type`", f"{param}[{place}]")
+        else:
+            name = next((one for key in _NAMES if isinstance(one := tool.get(key), str) and one), called)
+            hosted.append({"kind": WEB_SEARCH if called.startswith(WEB_SEARCH) else called, "name": name})
+    try:
+        check_tool_count(len(given))
+    except ValueError as error:
+        raise invalid(f"{error}.", param) from error
+    return functions, hosted
+
+
+_NAMES = ("server_label", "connector_id", "name")
+"""Where a hosted tool has a name."""
 
 
 class Frame(msgspec.Struct, frozen=True, kw_only=True, tag_field="type"):

@@ -6,6 +6,7 @@ ignored. Nothing here is shared with the codec that speaks to the service itself
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Literal
 
 import msgspec
@@ -22,8 +23,9 @@ from realtime.dialects.openai_family.client import (
     Json,
     Reader,
     invalid,
+    tools_of,
 )
-from realtime.event.base import ContentPart, Item, ResponseOverrides
+from realtime.event.base import WEB_SEARCH, ContentPart, Item, ResponseOverrides
 from realtime.model.json_objects import merged as merged_objects
 from realtime.model.voices import QWEN
 
@@ -117,12 +119,8 @@ class Function(_Value, frozen=True, kw_only=True):
     parameters: dict[str, Any] | UnsetType | None = UNSET
 
 
-class FunctionTool(msgspec.Struct, frozen=True, kw_only=True, tag_field="type", tag="function"):
+class FunctionTool(msgspec.Struct, frozen=True, kw_only=True):
     function: Function
-
-
-class McpTool(msgspec.Struct, frozen=True, kw_only=True, tag_field="type", tag="mcp"):
-    server_label: str = ""
 
 
 class Session(_Value, frozen=True, kw_only=True):
@@ -137,7 +135,7 @@ class Session(_Value, frozen=True, kw_only=True):
     audio: Audio | UnsetType | None = UNSET
     input_audio_transcription: dict[str, Any] | UnsetType | None = UNSET
     turn_detection: TurnDetection | UnsetType | None = UNSET
-    tools: list[FunctionTool | McpTool] | UnsetType | None = UNSET
+    tools: list[Json] | UnsetType | None = UNSET
     tool_choice: Literal["auto", "none", "required"] | UnsetType | None = UNSET
     temperature: float | UnsetType | None = UNSET
     max_tokens: int | UnsetType | None = UNSET
@@ -284,7 +282,17 @@ def merged(session: Json, change: Session) -> Json:
         voice = said["audio"].get("output", {}).get("voice")
         said |= {"audio": merged_objects(session.get("audio", {}), said["audio"])}
         said |= {"voice": voice} if voice is not None else {}
+    if "tools" in said:
+        functions = _tools(said["tools"])[0]
+        said["tools"] = [{"type": "function", "function": msgspec.to_builtins(one.function)} for one in functions]
     return session | said
+
+
+def _tools(tools: Sequence[Json]) -> tuple[list[FunctionTool], list[Json]]:
+    """Return the functions, and the others as hosted tools of the call. Raises EventRefusal."""
+    return tools_of(
+        tools, "session.tools", FunctionTool, lambda text, path: invalid(f"Invalid '{path}': {text}.", path)
+    )
 
 
 def input_rate_hz(session: Json) -> int:
@@ -321,9 +329,6 @@ def _check(change: Session) -> None:
         for name, side in (("input", change.audio.input), ("output", change.audio.output)):
             if side is not UNSET and side.format is not UNSET:
                 _check_format(side.format, f"session.audio.{name}.format")
-    for place, tool in enumerate(change.tools or ()):
-        if isinstance(tool, McpTool):
-            raise invalid("Remote MCP tools are not served here: use function tools.", f"session.tools[{place}].type")
 
 
 def _check_format(wanted: AudioFormat, param: str) -> None:
@@ -357,6 +362,9 @@ def config_of(change: Session, session: Json, voices: frozenset[str]) -> Json:
         config["output_modalities"] = ["audio"] if "audio" in session["modalities"] else ["text"]
     if "tools" in said:
         config["tools"] = [_declaration(tool["function"]) for tool in session["tools"]]
+    if "tools" in said or "enable_search" in said:
+        search = [{"kind": WEB_SEARCH, "name": "enable_search"}] if session.get("enable_search") is True else []
+        config["hosted_tools"] = search + _tools(said.get("tools") or ())[1]
     if said.get("temperature") is not None:
         config["temperature"] = session["temperature"]
     if said.get("max_tokens") is not None:

@@ -21,6 +21,7 @@ from realtime.dialects.openai_family.client import (
     Frame,
     ItemDelete,
     ItemRetrieve,
+    Json,
     Reader,
     bytes_of,
     invalid,
@@ -97,17 +98,12 @@ class Audio(_Strict, frozen=True, kw_only=True):
     output: AudioOutput | UnsetType = UNSET
 
 
-class FunctionTool(msgspec.Struct, frozen=True, kw_only=True, tag_field="type", tag="function"):
+class FunctionTool(msgspec.Struct, frozen=True, kw_only=True):
     name: str
     description: str | None = None
     parameters: dict[str, Any] | None = None
 
 
-class McpTool(msgspec.Struct, frozen=True, kw_only=True, tag_field="type", tag="mcp"):
-    server_label: str
-
-
-Tool = FunctionTool | McpTool
 ToolChoice = Literal["auto", "none", "required"] | dict[str, Any]
 OutputModality = Literal["audio", "text"]
 MaxTokens = Annotated[int, msgspec.Meta(ge=1)] | Literal["inf"]
@@ -121,7 +117,7 @@ class Session(_Strict, frozen=True, kw_only=True):
     instructions: str | UnsetType | None = UNSET
     output_modalities: list[OutputModality] | UnsetType | None = UNSET
     audio: Audio | UnsetType = UNSET
-    tools: list[Tool] | UnsetType | None = UNSET
+    tools: list[Json] | UnsetType | None = UNSET
     tool_choice: ToolChoice | UnsetType | None = UNSET
     parallel_tool_calls: bool | UnsetType | None = UNSET
     reasoning: dict[str, Any] | UnsetType | None = UNSET
@@ -165,7 +161,7 @@ class Response(_Strict, frozen=True, kw_only=True):
     instructions: str | None = None
     output_modalities: list[OutputModality] | None = None
     audio: ResponseAudio | None = None
-    tools: list[Tool] | None = None
+    tools: list[Json] | None = None
     tool_choice: ToolChoice | None = None
     parallel_tool_calls: bool | None = None
     reasoning: dict[str, Any] | None = None
@@ -223,7 +219,7 @@ def read_as(kind: type[T], body: bytes) -> T:
     try:
         return decoded(msgspec.json.Decoder(kind).decode, body)
     except msgspec.ValidationError as error:
-        raise _wrong_value(*split_path(str(error))) from error
+        raise wrong_value(*split_path(str(error))) from error
     except (msgspec.DecodeError, RecursionError, ValueError) as error:
         raise invalid("The body is not valid JSON.") from error
 
@@ -239,10 +235,10 @@ def _refusal_of(text: str, path: str, kind: str, event_id: str | None) -> EventR
     if path == "type":
         message = f"Invalid value: {kind[:64]!r}. It is not an event that a client may send."
         return EventRefusal(message, code="invalid_event", param="type", event_id=event_id)
-    return _wrong_value(text, path, event_id)
+    return wrong_value(text, path, event_id)
 
 
-def _wrong_value(text: str, path: str, event_id: str | None = None) -> EventRefusal:
+def wrong_value(text: str, path: str, event_id: str | None = None) -> EventRefusal:
     code = "invalid_type" if text.startswith("Expected `") and ", got `" in text else "invalid_value"
     if named := re.match(r"^Object (contains unknown|missing required) field `(.*)`", text):
         path = f"{path}.{named[2]}" if path else named[2]

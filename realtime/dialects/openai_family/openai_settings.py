@@ -3,21 +3,21 @@
 Passed to the model behind: instructions, modalities, tools, `tool_choice` (with the client's requests),
 `max_output_tokens`, voice, detection of turns, whether the user is transcribed. Shown to the client, but without
 effect, since other models do not know them: `speed`, `noise_reduction`, `idle_timeout_ms`, the model and the hints
-of the transcription, `truncation`, `tracing`, `prompt`, `reasoning`, `parallel_tool_calls`, `include`. Refused:
-transcription sessions, remote MCP tools.
+of the transcription, `truncation`, `tracing`, `prompt`, `reasoning`, `parallel_tool_calls`, `include`. Not shown: tools
+that are no functions, which the model behind has or the call names as left out. Refused: transcription sessions.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import msgspec
 from msgspec import UNSET, UnsetType
 
 from realtime.dialects.openai_family import g711
 from realtime.dialects.openai_family import openai_client as w
-from realtime.dialects.openai_family.client import Json, invalid
-from realtime.event.base import Item, Modality, ResponseOverrides, check_tool_count
+from realtime.dialects.openai_family.client import Json, invalid, tools_of
+from realtime.event.base import HostedTool, Item, Modality, ResponseOverrides
 
 DEFAULT_VOICE = "marin"
 PCM: Json = {"type": "audio/pcm", "rate": w.RATE_HZ}
@@ -91,17 +91,21 @@ def merged(session: Json, change: w.Session) -> Json:
         if key in said and said[key] is None:
             said[key] = empty
     if "tools" in said:
-        said["tools"] = [_tool(one) for one in said["tools"]]
+        said["tools"] = [_tool(one) for one in read_tools(said["tools"], "session.tools")[0]]
     return session | said | {"audio": _merged_audio(session["audio"], audio)}
 
 
-def _tool(tool: Json) -> Json:
-    parameters = tool["parameters"] or {"type": "object", "properties": {}}
+def read_tools(tools: Sequence[Json], param: str) -> tuple[list[w.FunctionTool], list[Json]]:
+    """Return the functions, and the others as hosted tools of the call. Raises EventRefusal."""
+    return tools_of(tools, param, w.FunctionTool, w.wrong_value)
+
+
+def _tool(tool: w.FunctionTool) -> Json:
     return {
         "type": "function",
-        "name": tool["name"],
-        "description": tool["description"],
-        "parameters": parameters,
+        "name": tool.name,
+        "description": tool.description,
+        "parameters": tool.parameters or {"type": "object", "properties": {}},
     }
 
 
@@ -131,7 +135,6 @@ def _check(change: w.Session) -> None:
     if change.type == "transcription":
         raise invalid("Transcription sessions are not served here: use type 'realtime'.", "session.type")
     check_modalities(change.output_modalities, "session.output_modalities")
-    check_tools(change.tools, "session.tools")
     if change.audio is UNSET:
         return
     for name, side in (("input", change.audio.input), ("output", change.audio.output)):
@@ -143,17 +146,6 @@ def check_modalities(wanted: list[w.OutputModality] | UnsetType | None, param: s
     """Raises EventRefusal unless it is audio or text, one of them."""
     if isinstance(wanted, list) and len(wanted) != 1:
         raise invalid(f"Invalid modalities: {wanted}. Supported combinations are: ['text'] and ['audio'].", param)
-
-
-def check_tools(tools: list[w.Tool] | UnsetType | None, param: str) -> None:
-    """Raises EventRefusal for too many tools, and for tools of remote servers."""
-    try:
-        check_tool_count(len(tools or ()))
-    except ValueError as error:
-        raise invalid(f"{error}.", param) from error
-    for place, tool in enumerate(tools or ()):
-        if isinstance(tool, w.McpTool):
-            raise invalid("Remote MCP tools are not served here: use function tools.", f"{param}[{place}].type")
 
 
 def _check_format(wanted: w.Format | UnsetType | None, param: str) -> None:
@@ -183,6 +175,7 @@ def config_of(change: w.Session, session: Json) -> Json:
         config["max_output_tokens"] = session["max_output_tokens"]
     if "tools" in said:
         config["tools"] = [declaration(tool) for tool in session["tools"]]
+        config["hosted_tools"] = read_tools(said["tools"] or (), "session.tools")[1]
     audio = said.get("audio", {})
     heard, spoken = audio.get("input", {}), audio.get("output", {})
     if "turn_detection" in heard:
@@ -232,7 +225,7 @@ def overrides_of(
     Raises EventRefusal.
     """
     check_modalities(wanted.output_modalities, "response.output_modalities")
-    check_tools(wanted.tools, "response.tools")
+    functions, hosted = read_tools(wanted.tools or (), "response.tools")
     voice = None
     if wanted.audio is not None and wanted.audio.output is not UNSET:
         _check_same_format(wanted.audio.output.format, session["audio"]["output"]["format"])
@@ -240,9 +233,9 @@ def overrides_of(
             voice = voice_name(msgspec.to_builtins(wanted.audio.output.voice))
     choice = wanted.tool_choice if wanted.tool_choice is not None else session["tool_choice"]
     modalities: tuple[Modality, ...] | None = tuple(wanted.output_modalities) if wanted.output_modalities else None
-    tools = None
-    if wanted.tools is not None:
-        tools = tuple(declaration(_tool(msgspec.to_builtins(tool))) for tool in wanted.tools)
+    if isinstance(choice, dict) and choice.get("type") != "function":
+        choice = "auto"  # of a hosted tool, which no request can force
+    tools = tuple(declaration(_tool(tool)) for tool in functions) if wanted.tools is not None else None
     context = None
     if wanted.input is not None:
         context = tuple(_context(one, place, known, new_id) for place, one in enumerate(wanted.input))
@@ -251,6 +244,7 @@ def overrides_of(
         output_modalities=modalities,
         voice=voice,
         tools=tools,
+        hosted_tools=tuple(HostedTool(**tool) for tool in hosted),
         tool_choice=None if choice == "auto" else choice,
         max_output_tokens=wanted.max_output_tokens,
         conversation=wanted.conversation or "auto",

@@ -255,8 +255,8 @@ def sdk(module: str, package: str, extra: str) -> Any:
     except ImportError as error:
         logger.warning("the package %s cannot be imported: %s", package, error)  # the text may name files
         raise UsageError(
-            f"this chat model needs the package {package}: pip install '.[{extra}]' in the folder of this project, or "
-            f"pip install {package}",
+            f"this chat model needs the package {package}: pip install -e '.[{extra}]' in the folder of this project, "
+            f"or pip install {package}",
             code="missing_package",
         ) from None
     return sys.modules[module]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 
+from realtime.event.base import WEB_SEARCH
 from realtime.model.base import Address, Codec, Profile
 from realtime.model.gemini.codec import GeminiCodec
 from realtime.model.gemini.turns import Resumption
@@ -39,6 +40,7 @@ def profile_of(model_name: str) -> Profile:
         supports_audio_clear=False,
         supports_response_overrides=False,
         supports_item_sound=False,
+        hosted_tools=frozenset({WEB_SEARCH}),
         session_limit_s=600,
         voices=VOICES,
     )

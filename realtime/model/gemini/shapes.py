@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 import pybase64
 
-from realtime.event.base import Item, UsageDetail
+from realtime.event.base import WEB_SEARCH, Item, UsageDetail
 from realtime.event.config import ToolDeclaration, TurnDetection
 from realtime.message import ToolResultBlock
 from realtime.model.base import Settings
@@ -36,8 +36,11 @@ def write_setup(
     setup: Json = {"model": model if "/" in model else f"models/{model}", "generationConfig": generation}
     if settings.instructions:
         setup["systemInstruction"] = {"parts": [{"text": settings.instructions}], "role": "user"}
+    tools: list[Json] = [{"googleSearch": {}}] if WEB_SEARCH in settings.hosted_tools else []
     if settings.tools:
-        setup["tools"] = write_tools(settings.tools, blocking=blocking_tools)
+        tools += write_tools(settings.tools, blocking=blocking_tools)
+    if tools:
+        setup["tools"] = tools
     detection = write_turn_detection(settings.turn_detection)
     if detection:
         setup["realtimeInputConfig"] = {"automaticActivityDetection": detection}

@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable
 from urllib.parse import urlsplit
 
-from realtime.event.base import Modality
+from realtime.event.base import WEB_SEARCH, Modality
 from realtime.model.base import Profile
 from realtime.model.credentials import parts_of_address, pasted, socket_address
 from realtime.model.openai_family.dashscope_codec import DashScopeCodec
@@ -18,6 +18,8 @@ from realtime.model.wire import Dial, Tap, WireLimits, dial_websocket
 
 __all__ = ["DashScopeCodec", "DashScopeRealtimeModel", "profile_of", "realtime_url"]
 
+SEARCHING = ("qwen3.5-omni", "qwen3.8-omni")
+"""Names of the models with a web search begin so."""
 _PATH = "/api-ws/v1/realtime"
 _SHARED_HOSTS = {"cn-beijing": "dashscope.aliyuncs.com", "cn-hongkong": "cn-hongkong.dashscope.aliyuncs.com"}
 _INTERNATIONAL_HOST = "dashscope-intl.aliyuncs.com"
@@ -37,6 +39,8 @@ def profile_of(model_name: str) -> Profile:
         output_rate_hz=family.output_rate_hz,
         input_modalities=_MODALITIES,
         supports_tools=family.has_tools,
+        hosted_tools=frozenset({WEB_SEARCH}) if model_name.startswith(SEARCHING) else frozenset(),
+        searches_without_tools=True,
         leaves_responses=True,
         takes_provisional_results=True,
         supports_truncation=False,

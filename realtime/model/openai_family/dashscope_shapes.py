@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import pybase64
 
-from realtime.event.base import Item, ResponseOverrides
+from realtime.event.base import WEB_SEARCH, Item, ResponseOverrides
 from realtime.event.config import ToolDeclaration, TurnDetection
 from realtime.message import ToolCallBlock, ToolResultBlock
 from realtime.model.base import Profile, Settings
@@ -83,6 +83,8 @@ def write_session(
         session["input_audio_transcription"] = {"model": family.transcription_model} if transcribe else None
     if profile.supports_tools:
         session["tools"] = [write_tool(tool) for tool in settings.tools]
+    if WEB_SEARCH in settings.hosted_tools or (WEB_SEARCH in profile.hosted_tools and not first):
+        session["enable_search"] = WEB_SEARCH in settings.hosted_tools
     if settings.temperature is not None:
         session["temperature"] = settings.temperature
     if settings.max_output_tokens is not None:

@@ -20,6 +20,7 @@ from realtime.testing.cases.stand_in import Answer, Call, Nothing, Say, WriteTex
 from realtime.testing.cassettes.format import parsed
 from realtime.testing.client.steps import Send, Step, Type
 from realtime.testing.record import Lane
+from realtime.tool.background import is_late_hint
 
 OUTPUT_FILE = "output.flac"
 OPEN_MS = 60_000
@@ -160,7 +161,9 @@ class Tape:
                     self.typed = False
                     self.done.append((ts_ms, Type(text)))
             case s.AgentItemAddedEvent(item=item, ts_ms=ts_ms) if item.type == "message" and item.status == "completed":
-                if item.role is not None and item.text:  # an agent's message begins without words
+                if item.role == "system" and is_late_hint(item.text):
+                    self.asked_ms, self.is_due = ts_ms, True  # The agent hears of it anew from the tool.
+                elif item.role is not None and item.text:  # an agent's message begins without words
                     self._go_on(ts_ms, is_due=False)
                     self.done.append((ts_ms, _placed(item.role, item.text, len(self.done))))
             case s.AgentInputCommittedEvent(item_id=item_id, ts_ms=ts_ms):

@@ -64,7 +64,7 @@ def test_a_missing_package_names_the_extra(family: Family, monkeypatch: pytest.M
     with pytest.raises(UsageError) as caught:
         family.model()("model-x", "key")
     assert caught.value.code == "missing_package"
-    assert f"pip install '.[{family.name}]'" in caught.value.message
+    assert f"pip install -e '.[{family.name}]'" in caught.value.message
     assert PACKAGES[family.name] in caught.value.message
     assert "/opt" not in caught.value.message
 

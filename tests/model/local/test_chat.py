@@ -259,7 +259,7 @@ def test_without_the_package_the_line_that_installs_it_is_named(monkeypatch: pyt
     with pytest.raises(UsageError) as caught:
         ChatLanguageModel("http://localhost:11434/v1", "qwen3")
     assert caught.value.code == "missing_package"
-    assert "pip install '.[local]'" in caught.value.message
+    assert "pip install -e '.[local]'" in caught.value.message
     assert "/opt" not in caught.value.message, "a client that asks for this model is told"
 
 

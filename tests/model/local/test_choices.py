@@ -108,7 +108,7 @@ def test_no_proxy_of_the_environment_hears_of_it(servers: Servers, put: Put, mon
 
 
 def test_a_model_is_opened_by_its_name_without_looking_for_it(servers: Servers) -> None:
-    pytest.importorskip("openai", reason="the chat models are not installed: pip install '.[local]'")
+    pytest.importorskip("openai", reason="the chat models are not installed: pip install -e '.[local]'")
     model = open_model("local:ollama/llama3.2:latest")
     assert model.profile.provider == "local"
     assert model.profile.model == "llama3.2:latest at 127.0.0.1:9"

@@ -9,6 +9,8 @@ from hypothesis import strategies as st
 from realtime.event.base import Item
 from realtime.event.config import ToolDeclaration
 from realtime.message import ToolCallBlock, ToolResultBlock
+from realtime.message.blocks import result_reminder
+from realtime.model.base import CONTINUE_ANSWER
 from realtime.model.local.keyless.conversationalist import Conversationalist, respond_to
 from realtime.model.local.keyless.names import learned_name, own_name
 from realtime.model.local.keyless.product import Product
@@ -34,6 +36,34 @@ async def test_it_greets_where_nobody_has_said_anything() -> None:
     ):
         greeting = said(respond_to(Prompt(instructions, agent_name=agent_name)))
         assert greeting == f"Hello! I'm {name}. What can I do for you?"
+
+
+def test_an_answer_that_was_broken_off_goes_on_behind_what_was_heard() -> None:
+    asked = message("user", "Tell me a joke.")
+    whole = said(respond_to(Prompt(history=[asked])))
+    heard = whole[: whole.index(" ", 10)]
+    rest = [asked, message("assistant", heard), message("system", CONTINUE_ANSWER)]
+    assert said(respond_to(Prompt(history=rest))) == whole[len(heard) :].strip()
+    other = [asked, message("assistant", "What was that?"), message("system", CONTINUE_ANSWER)]
+    assert said(respond_to(Prompt(history=other))) == whole
+    complete = [asked, message("assistant", whole), message("system", CONTINUE_ANSWER)]
+    assert respond_to(Prompt(history=complete)) == []
+
+
+def test_results_that_come_as_hints_are_told() -> None:
+    """Those of tools in the background, and of tools that the talk has overtaken."""
+    before = [
+        message("user", "Look up tea."),
+        message("assistant", "I am looking."),
+        message("user", "Take your time."),
+    ]
+    for how, result, told in (
+        ("is done. Tell the user now, in your own words.", "tea is green", "tea is green."),
+        ("is done.", '{"stock": 3}', "stock: 3."),
+        ("has failed.", "no such tea", "That did not work, I'm afraid."),
+    ):
+        hint = result_reminder(f"The tool lookup (call c1) {how}", result)
+        assert said(respond_to(Prompt(history=[*before, message("system", hint)]))) == told
 
 
 def test_the_name_before_a_line_of_a_room_is_nobodys_word() -> None:

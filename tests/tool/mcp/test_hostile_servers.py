@@ -174,6 +174,7 @@ async def connected(kind: type[Any], url: str) -> AsyncIterator[Any]:
         ("fails", ""),
         ("wants_login", ""),
         ("cuts", ""),
+        ("half_json", ""),
         ("huge", ""),
         ("redirects", "not followed"),
         ("interim_answers", "was lost: the connection broke off: more than 128,000 bytes before an answer"),

@@ -129,6 +129,6 @@ def test_wrong_arguments_are_refused_at_once() -> None:
 
 def test_without_the_sdk_a_client_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sdk, "find_spec", lambda name: None)
-    with pytest.raises(UsageError, match=r"pip install '\.\[mcp\]'") as error:
+    with pytest.raises(UsageError, match=r"pip install -e '\.\[mcp\]'") as error:
         HttpStatelessClient("shop", "streamable_http", "http://shop.example/mcp")
     assert error.value.code == "not_installed"

@@ -9,11 +9,12 @@ from __future__ import annotations
 import dataclasses
 import json
 import re
-from collections.abc import AsyncGenerator, Callable, Sequence
+from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import date
 
 from realtime.event.config import ToolDeclaration
+from realtime.model.base import CONTINUE_ANSWER
 from realtime.model.local.keyless import clock
 from realtime.model.local.keyless.about import about
 from realtime.model.local.keyless.almanac import look_up
@@ -97,6 +98,10 @@ def respond_to(prompt: Prompt, product: Product | None = None) -> list[Reply]:
     """Return the whole response to a prompt."""
     if (ordered := _words_to_say(prompt.instructions)) is not None:
         return [ReplyText(ordered)]
+    last = prompt.history[-2:]
+    if len(last) == 2 and last[1].text == CONTINUE_ANSWER and last[0].role == "assistant":
+        whole = respond_to(dataclasses.replace(prompt, history=prompt.history[:-2]), product)
+        return [*_behind(whole, last[0].text)]
     situation = situation_of(prompt, product)
     if results := results_to_tell(prompt.history, situation.plain if situation is not None else ""):
         return [ReplyText(" ".join(results))]
@@ -112,6 +117,18 @@ def respond_to(prompt: Prompt, product: Product | None = None) -> list[Reply]:
         ]
     answers = _answers(situation)
     return [*_why_no_call(situation, answers), *_replies(answers)]
+
+
+def _behind(replies: Sequence[Reply], heard: str) -> Iterator[Reply]:
+    """Yield an answer without its heard beginning.
+
+    Another answer is given whole.
+    """
+    said = " ".join(reply.text for reply in replies if isinstance(reply, ReplyText))
+    if not said.startswith(heard):
+        yield from replies
+    elif rest := said[len(heard) :].strip():
+        yield ReplyText(rest)
 
 
 def _why_no_call(situation: Situation, answers: Sequence[_Answer]) -> list[Reply]:

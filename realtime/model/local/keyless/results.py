@@ -8,13 +8,23 @@ from collections.abc import Sequence
 
 from realtime.event.base import Item
 from realtime.message import ToolResultBlock
+from realtime.message.blocks import result_in
 from realtime.model.local.keyless import clock
 from realtime.model.local.keyless.arithmetic import say_expression, say_number
 from realtime.model.local.keyless.words import capital
 
+_FAILED = "That did not work, I'm afraid."
+
 
 def results_to_tell(history: Sequence[Item], asked: str) -> list[str]:
     """Return sentences for the tool results that end the history, in order; `asked` are the user's plain words."""
+    at = len(history)
+    while at and history[at - 1].role == "system":
+        at -= 1
+    late = [(item.text, told) for item in history[at:] if (told := result_in(item.text)) is not None]
+    if late:
+        # Of tools in the background, and of those that the talk has overtaken.
+        return [_FAILED if "has failed" in text else _sentence(_spoken(told)) for text, told in late]
     at = len(history)
     while at and history[at - 1].type == "tool_result":
         at -= 1
@@ -33,7 +43,7 @@ def _told(result: ToolResultBlock, arguments: str, asked: str) -> str:
         case "denied":
             return "I have not done it."
         case _:
-            return "That did not work, I'm afraid."
+            return _FAILED
 
 
 def _tell(tool: str, arguments: str, output: str, asked: str) -> str:
@@ -47,7 +57,11 @@ def _tell(tool: str, arguments: str, output: str, asked: str) -> str:
             expression = re.search(r'"expression":\s*"([^"]*)"', arguments)
             return capital(f"{say_expression(expression[1])} is {said}.") if expression else f"That makes {said}."
         case _:
-            return said if said.endswith((".", "!", "?")) else f"{said}."
+            return _sentence(said)
+
+
+def _sentence(said: str) -> str:
+    return said if said.endswith((".", "!", "?")) else f"{said}."
 
 
 def _spoken(output: str) -> str:

@@ -19,3 +19,5 @@ export declare class Tools {
     /** Runs a call of one of these tools. Never rejects. */
     run({ id, name, input }: ToolCallBlock): Promise<ClientEvent>;
 }
+/** What the input of a call holds: models also write `null`, `""` or `[]` for none, and put the object into text. */
+export declare function inputOf(input: string): unknown;

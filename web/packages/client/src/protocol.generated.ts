@@ -173,6 +173,16 @@ export interface ToolDeclaration {
 }
 
 /**
+ * A tool that runs at the provider, such as a web search.
+ *
+ * `kind` is `web_search`, or the client's own word for another; `name` is what the client calls it.
+ */
+export interface HostedTool {
+  kind: string;
+  name?: string;
+}
+
+/**
  * Audio is pcm16, little endian, mono; only the rate varies.
  *
  * Readers accept both documented spellings (`{type, rate}` and `{encoding, sample_rate}`, also mixed); the server
@@ -214,7 +224,8 @@ export interface PermissionSettings {
  *
  * `turn_detection="none"` is push-to-talk. `tools` are the ones that run in the client (answered by
  * `client_tool_result`); the model continues after the last result, with `tool_auto_response` off only when the client
- * requests it (`client_response_create`). `model_provider` and `model` choose the model, where the server offers a
+ * requests it (`client_response_create`). `hosted_tools` are the provider's; one that the model does not have is left
+ * out, with an error that names it. `model_provider` and `model` choose the model, where the server offers a
  * choice. `audio_frames="binary"` (subprotocol `realtime.v1` only) sends speech as binary frames. The two formats give
  * the rate of the client's audio (default 16000 Hz), where that does not say its own, and of the speech it wants
  * (default 24000 Hz); the latter and the kind of frames are settled when the call is made.
@@ -238,6 +249,7 @@ export interface SessionConfig {
   auto_response?: boolean | null;
   input_audio_transcription?: boolean | null;
   tools?: ToolDeclaration[] | null;
+  hosted_tools?: HostedTool[] | null;
   audio_frames?: "binary" | "json" | null;
   input_audio_format?: AudioFormatInput | null;
   output_audio_format?: AudioFormatInput | null;
@@ -340,13 +352,15 @@ export interface ItemInput {
  * Settings of one response. A missing field keeps the session's value.
  *
  * `conversation="none"` makes an out-of-band response that is not written to the history. `input`, where given,
- * replaces the context of this response. `max_output_tokens="inf"` lifts the call's limit.
+ * replaces the context of this response. `max_output_tokens="inf"` lifts the call's limit. `hosted_tools` are those of
+ * the session: others are left out, with an error that names them.
  */
 export interface ResponseOverrides {
   instructions?: string | null;
   output_modalities?: ("audio" | "image" | "text")[] | null;
   voice?: string | null;
   tools?: Record<string, unknown>[] | null;
+  hosted_tools?: HostedTool[];
   tool_choice?: string | Record<string, unknown> | null;
   temperature?: number | null;
   max_output_tokens?: number | "inf" | null;
