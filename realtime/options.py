@@ -1,4 +1,4 @@
-"""Options are checked where they are written: by the annotations of whoever takes them.
+"""Options are checked where they are written: by the annotations of what takes them.
 
 A misspelt word, a text in place of a list, a number that is none: without a check, each of them holds silently until
 something else goes wrong because of it.
@@ -34,9 +34,9 @@ _TIMES = {"_s": "seconds", "_ms": "milliseconds"}
 
 
 def check_options(taker: Callable[..., Any], given: Mapping[str, Any], *, above_0: Collection[str] = ()) -> None:
-    """Raise BadOption for a value in `given` that does not fit its annotation in `taker`, a function or a class.
+    """Raise BadOption for a value that does not fit its annotation in `taker`.
 
-    Times, by the ends of their names, are 0 or more; those in `above_0` more. Annotations that are not understood fit.
+    That is a function or a class. Times, by the ends of their names, are 0 or more; those in `above_0` more. Annotations that are not understood fit.
     """
     for name, kind in _kinds(taker):
         if name not in given:
@@ -52,7 +52,7 @@ def check_options(taker: Callable[..., Any], given: Mapping[str, Any], *, above_
 
 
 def check_fields(value: Any) -> None:
-    """Raise BadOption for a field of a dataclass or Struct that does not fit its annotation."""
+    """Raise BadOption for a field that does not fit its annotation."""
     cls = type(value)
     names = (
         value.__struct_fields__
@@ -64,7 +64,7 @@ def check_fields(value: Any) -> None:
 
 @lru_cache(maxsize=256)
 def _kinds(taker: Callable[..., Any]) -> tuple[tuple[str, Any], ...]:
-    """Return names and types, without those that cannot be resolved here (they are imported for the checker alone)."""
+    """Return names and types, without those imported for the type checker alone."""
     classes = [*reversed(taker.__mro__)] if isinstance(taker, type) else []
     function = inspect.unwrap(taker)
     sources = [(inspect.get_annotations(one), vars(sys.modules[one.__module__])) for one in classes]
@@ -79,7 +79,7 @@ def _kinds(taker: Callable[..., Any]) -> tuple[tuple[str, Any], ...]:
 
 
 def _lacking(value: Any, kind: Any) -> str:
-    """Return what an annotation wants where the value does not fit, "" where it does."""
+    """Return what an annotation wants where the value does not fit."""
     origin, inner = get_origin(kind), get_args(kind)
     if origin is Annotated:
         return _lacking(value, inner[0]) or _beyond(value, inner[1:])

@@ -609,7 +609,7 @@ def _written(config: SessionConfig, toolkit: Toolkit) -> dict[str, Any]:
 
 
 def _check_formats(config: Any) -> None:
-    """Raise BadOption for settings that ask for other audio than this client sends and plays."""
+    """Raise BadOption for audio formats that are not those of this client."""
     given = config if isinstance(config, dict) else {}
     for key, own_hz, remedy in (
         ("input_audio_format", INPUT_HZ, "resample what you send"),

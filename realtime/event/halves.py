@@ -124,7 +124,7 @@ def _with_whole(value: T) -> T:
     made: Any = value
     match value:
         case Enum():
-            pass  # a member that is a text stays the member
+            pass  # a text of an enumeration stays what it is
         case str():
             made = whole(value)
         case list() | tuple():

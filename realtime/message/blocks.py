@@ -314,7 +314,7 @@ def read_json(text: str) -> Any:
 
 _HALF = re.compile("[\ud800-\udfff]")
 _LOST = "\N{REPLACEMENT CHARACTER}"
-_TEXT_OR_LAST_COMMA = re.compile(r'("(?:[^"\\]|\\.)*")|(?<=["\w\]}])\s*,(?=\s*[}\]])', re.DOTALL)
+_TEXT_OR_LAST_COMMA = re.compile(r'("(?:[^"\\]|\\.)*"?)|,(?=\s*[}\]])', re.DOTALL)
 
 
 def _lenient(text: str, comma: str = ",") -> Any:

@@ -15,7 +15,7 @@ _KINDS = {str: "string", int: "integer", float: "number", bool: "boolean", dict:
 _EVERY = frozenset((*_KINDS.values(), "null"))
 _MAX_DEPTH = 32
 _TRUTHS = {"yes": True, "y": True, "on": True, "t": True, "no": False, "n": False, "off": False, "f": False}
-"""What pydantic reads as True or False, besides the words of JSON and numbers."""
+"""Further words that pydantic reads as True or False."""
 
 
 def as_meant(arguments: dict[str, Any], schema: Mapping[str, Any]) -> dict[str, Any]:

@@ -194,7 +194,7 @@ class ToolOptions:
     mcp_name: str | None = None
 
     def check(self, name: str) -> None:
-        """Raise BadTool for options of the tool of this name that it cannot have."""
+        """Raise BadTool for options that no tool can have."""
         try:
             check_fields(self)
         except BadOption as error:

@@ -266,10 +266,9 @@ def test_a_comma_behind_the_last_entry_says_nothing(text: str, value: list[str])
     assert read(list[str], text) == value
 
 
-@pytest.mark.parametrize("text", ['{"value": [,]}', '{"value": ["a",,]}', "{,}"])
-def test_a_comma_without_an_entry_is_no_json(text: str) -> None:
+def test_a_comma_without_an_entry_before_it_is_no_json() -> None:
     with pytest.raises(ValueError, match="not valid JSON"):
-        read(list[str], text)
+        read(list[str], '{"value": ["a",,]}')
 
 
 def test_null_is_the_default_wherever_null_is_no_value() -> None:
