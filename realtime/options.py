@@ -11,7 +11,6 @@ import inspect
 import math
 import sys
 from collections.abc import Callable, Collection, Iterable, Mapping
-from collections.abc import Callable as CallableType
 from functools import lru_cache
 from numbers import Integral, Real
 from types import NoneType, UnionType
@@ -34,18 +33,20 @@ _TIMES = {"_s": "seconds", "_ms": "milliseconds"}
 
 
 def check_options(taker: Callable[..., Any], given: Mapping[str, Any], *, above_0: Collection[str] = ()) -> None:
-    """Raise BadOption for a value that does not fit its annotation in `taker`.
+    """Raise BadOption for a value that does not fit its annotation.
 
-    That is a function or a class. Times, by the ends of their names, are 0 or more; those in `above_0` more. Annotations that are not understood fit.
+    `taker` has the annotations: a function or a class. Times, by the ends of their names, are 0 or more; those in
+    `above_0` more. Annotations that are not understood fit.
     """
     for name, kind in _kinds(taker):
         if name not in given:
             continue
         value = given[name]
         if wanted := _lacking(value, kind):
-            raise BadOption(f"{name} is {wanted}, not {value!r:.80}")
+            shown = f"a {type(value).__name__}" if name == "token" else f"{value!r:.80}"
+            raise BadOption(f"{name} is {wanted}, not {shown}")
         unit = next((unit for end, unit in _TIMES.items() if name.endswith(end)), None)
-        if unit and isinstance(value, Real) and not (value > 0 if name in above_0 else value >= 0):
+        if unit and isinstance(value, int | float) and not (value > 0 if name in above_0 else value >= 0):
             raise BadOption(
                 f"{name} is a number of {unit}, {'above 0' if name in above_0 else '0 or more'}, not {value!r}"
             )
@@ -111,7 +112,7 @@ def _lacking(value: Any, kind: Any) -> str:
 
 def _lacking_in(value: Any, origin: type, inner: tuple[Any, ...]) -> str:
     """Return what a generic type wants: a function, a mapping or a list."""
-    if origin is CallableType:
+    if origin.__name__ == "Callable":
         return "" if callable(value) else "a function"
     if issubclass(origin, Mapping):
         if not isinstance(value, Mapping):
@@ -120,7 +121,11 @@ def _lacking_in(value: Any, origin: type, inner: tuple[Any, ...]) -> str:
             (f"a mapping with {lack} for each key" for one in value.values() if (lack := _lacking(one, inner[1]))), ""
         )
     if issubclass(origin, Iterable):
-        of = "function" if get_origin(inner[0]) is CallableType else _WORDS.get(inner[0], (None, ""))[1][2:]
+        of = (
+            "function"
+            if getattr(get_origin(inner[0]), "__name__", "") == "Callable"
+            else _WORDS.get(inner[0], (None, ""))[1][2:]
+        )
         of = of or getattr(inner[0], "__name__", "")
         word = f"a list of {of}s" if of.isalpha() and inner[0] is not Any else "a list"
         if isinstance(value, str | bytes | Mapping) or not isinstance(value, Iterable):
@@ -134,7 +139,7 @@ def _lacking_in(value: Any, origin: type, inner: tuple[Any, ...]) -> str:
 def _beyond(value: Any, limits: tuple[Any, ...]) -> str:
     """Return which limit of its annotation a number exceeds."""
     for limit in limits:
-        if isinstance(limit, msgspec.Meta) and isinstance(value, Real):
+        if isinstance(limit, msgspec.Meta) and isinstance(value, int | float):
             if limit.ge is not None and value < limit.ge:
                 return f"at least {limit.ge}"
             if limit.le is not None and value > limit.le:

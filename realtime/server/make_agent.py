@@ -21,9 +21,9 @@ vocabulary expect an agent that speaks first) that it has parameters for, by nam
 
 def check_make_agent(make_agent: MakeAgent) -> None:
     """Raise BadOption for what cannot make the agent of each call."""
-    if isinstance(make_agent, RealtimeAgent) or not callable(make_agent):
-        given = type(make_agent).__name__
-        raise BadOption(f"make_agent is a function that makes a new agent for each call, not a {given}")
+    given: Any = make_agent
+    if isinstance(given, RealtimeAgent) or not callable(given):
+        raise BadOption(f"make_agent is a function that makes a new agent for each call, not a {type(given).__name__}")
     for one in inspect.signature(make_agent).parameters.values():
         is_open = one.default is one.empty and one.kind not in (one.VAR_POSITIONAL, one.VAR_KEYWORD)
         if is_open and one.name not in AGENT_PARAMETERS:

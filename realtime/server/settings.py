@@ -120,7 +120,7 @@ class ServerSettings:
 
 
 def _is_origin(text: str) -> bool:
-    """Whether a browser may send this as the origin of a page, but for a last slash."""
+    """Whether a browser may send this as a page's origin."""
     try:
         parts = urlsplit(text)
     except ValueError:

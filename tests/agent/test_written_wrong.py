@@ -125,6 +125,7 @@ def register(**options: Any) -> None:
         (lambda: ChatRoom([agent()], name=" "), "name is empty"),
         (lambda: ChatRoom([agent()], listens={"Fryday": "audio"}), "listens names 'fryday', but the agent is called"),
         (lambda: ChatRoom([agent()], listens={"Friday": "all"}), "listens is a mapping with one of"),  # type: ignore[dict-item]
+        (lambda: ServerSettings(token=123), "token is a text or None, not a int"),  # type: ignore[arg-type]
         (lambda: ServerSettings(max_busy=80), "max_busy is the share of one core, at most 1, not 80"),
         (lambda: ServerSettings(allowed_origins="https://a.example"), "allowed_origins is a list of texts"),  # type: ignore[arg-type]
         (lambda: ServerSettings(allowed_origins=("a.example",)), "allowed_origins are origins, such as https"),

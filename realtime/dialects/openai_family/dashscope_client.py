@@ -83,7 +83,7 @@ class AudioFormat(_Value, frozen=True, kw_only=True):
 
     type: str | UnsetType = UNSET
     sample_rate: int | UnsetType = UNSET
-    rate: Any = UNSET
+    rate: int | float | str | UnsetType | None = UNSET
     channels: int | UnsetType | None = UNSET
 
 
