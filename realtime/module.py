@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Self
 
 
@@ -56,18 +56,20 @@ class StateModule:
         if attr_name in self._state_modules:
             raise ValueError(f"{attr_name!r} is a StateModule: it is part of the state already")
         if custom_to_json is None:
-            try:
-                json.dumps(value)
-            except (TypeError, ValueError, RecursionError) as error:
-                raise TypeError(f"{attr_name!r} has no JSON form ({error}): give a `custom_to_json`") from error
+            check_json(value, repr(attr_name))
         self._state_attributes[attr_name] = (custom_to_json, custom_from_json)
 
     def state_dict(self) -> dict[str, Any]:
-        """Return the state as builtins, nested StateModules by their names."""
+        """Return the state as builtins, nested StateModules by their names.
+
+        Raises TypeError, which names the attribute, for a value without a JSON form.
+        """
         state: dict[str, Any] = {name: getattr(self, name).state_dict() for name in self._state_modules}
         for name, (to_json, _) in self._state_attributes.items():
             value = getattr(self, name)
-            state[name] = _copied(value) if to_json is None else to_json(value)
+            made = value if to_json is None else to_json(value)
+            check_json(made, f"{name!r} of {type(self).__name__}", converted=to_json is not None)
+            state[name] = _copied(made) if to_json is None else made
         return state
 
     def load_state_dict(self, state_dict: Mapping[str, Any], strict: bool = True) -> None:
@@ -97,6 +99,37 @@ class StateModule:
 
 
 _Conversion = tuple[Callable[[Any], Any] | None, Callable[[Any], Any] | None]
+
+
+def check_json(value: Any, what: str, *, converted: bool = False) -> None:
+    """Raise TypeError for a value (`what`) without a JSON form.
+
+    It says where in the value. A key that is no text has none either: it would come back as one.
+    """
+    try:
+        fault = _fault(value, "")
+    except RecursionError:
+        fault = "it contains itself"
+    if fault is not None:
+        remedy = "its `custom_to_json` returns it" if converted else "give a `custom_to_json`"
+        raise TypeError(f"{what} has no JSON form ({fault}): {remedy}")
+
+
+def _fault(value: Any, place: str) -> str | None:
+    """Return what JSON cannot hold first."""
+    if value is None or isinstance(value, str | int | float):
+        return None
+    inside: Iterable[tuple[object, Any]]
+    if isinstance(value, dict):
+        inside = value.items()
+        wrong = next((key for key in value if not isinstance(key, str)), None)
+        if wrong is not None:
+            return f"{place or 'it'} has the key {wrong!r}"
+    elif isinstance(value, list | tuple):
+        inside = enumerate(value)
+    else:
+        return f"{place or 'it'} is of type {type(value).__name__}"
+    return next((fault for key, one in inside if (fault := _fault(one, f"{place}[{key!r}]")) is not None), None)
 
 
 def _copied(value: Any) -> Any:

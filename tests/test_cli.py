@@ -611,3 +611,14 @@ def test_doctor_notices_another_owner_of_the_import_name(monkeypatch: pytest.Mon
     assert (clash.available, clash.needed) == (False, True)
     assert "also installed by realtime" in clash.detail
     assert "environment of its own" in clash.fix
+
+
+def test_doctor_ends_with_what_was_asked_for_and_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def no_key() -> list[doctor.Finding]:
+        return [doctor.Finding("OpenAI online", False, "it refused the key", "calls to OpenAI", needed=True)]
+
+    monkeypatch.setattr("realtime.commands.doctor.examine", list)
+    monkeypatch.setattr("realtime.commands.doctor.try_keys", no_key)
+    said = CliRunner().invoke(command_line(["doctor"]), ["doctor", "--online"])
+    assert said.exit_code == 1
+    assert said.output.splitlines()[-1] == "Not well: OpenAI online: it refused the key"

@@ -201,7 +201,7 @@ def _turn_detection(given: object) -> TurnDetection | None:
     try:
         return msgspec.convert(given, TurnDetection)
     except msgspec.ValidationError as error:
-        raise UsageError(f"turn_detection: {explain(error)}", code="bad_turn_detection") from None
+        raise UsageError(f"turn_detection: {explain(error, TurnDetection)}", code="bad_turn_detection") from None
 
 
 def _voice(voice: str | None, model: RealtimeModel) -> str | None:

@@ -25,7 +25,7 @@ from realtime.errors import ClientError, RealtimeError, public_error
 from realtime.event import client as c
 from realtime.event import server as s
 from realtime.event.config import SessionConfig
-from realtime.permission.accepted import AcceptedRules
+from realtime.permission.accepted import PERMISSIONS_KEY, AcceptedRules
 from realtime.runtime import Runtime, iso
 from realtime.state.conversation import Conversation
 from realtime.state.json_sessions import JSONSession, SessionBase
@@ -92,6 +92,10 @@ class Session:
         """The settings of its beginning; `input_audio_format` follows updates."""
         self.owner = owner
         self.accepted = accepted or AcceptedRules()
+        self.permissions_key: str | None = None
+        """What was issued to open its accepted rules in later calls."""
+        self.rules_note: str | None = None
+        """The note in the store that keeps the accepted rules; None where they end with the call."""
         self._record = record
         self._recorder: Recorder | None = None
         self.address = ""
@@ -129,6 +133,7 @@ class Session:
         self.intake.expect_rate(input_hz)
         if not self._private and not self.log.last_seq:
             self.log.append(s.ServerSessionCreatedEvent(session_id=self.session_id, call_id=self.call_id))
+            self._tell_permissions_key()
         host = Host(
             emit=self.log.append,
             conversation=self.conversation,
@@ -399,6 +404,8 @@ class Session:
             change = SessionConfig.from_dict(config)
         except ValueError as error:
             raise ClientError(str(error), code="invalid_config") from error
+        if change.permissions is not None and change.permissions.key is not None:
+            raise ClientError("permissions.key counts only when a call is made", code="invalid_config")
         input_hz, _ = change.input_rate_hz, change.output_rate_hz
         self.participant.configure(change)
         if change.input_audio_format is not None:
@@ -507,6 +514,16 @@ class Session:
             self.end_soon("agent_ended")
         elif not self._over:
             self._activity.follow(event)
+
+    def _tell_permissions_key(self) -> None:
+        """Tell the client what opens its rules in later calls.
+
+        The log does not get it.
+        """
+        if self.permissions_key is not None:
+            told = s.ServerCustomEvent(name=PERMISSIONS_KEY, value={"key": self.permissions_key})
+            for listener in self.listeners:
+                listener.deliver(told)
 
     def _with_token(self, event: s.ServerEvent, listener: Listener) -> s.ServerEvent:
         """Return the event with what only this client gets: how to come back."""

@@ -15,6 +15,8 @@ from realtime.state.restore import restore
 from realtime.state.store import CallInfo, Store
 
 WORDS_CHARS = 40
+WIDEST = 1_000
+"""Characters of a line: no column is ever made narrower."""
 _PAGE = 5_000
 """Entries per read, so that a server can write meanwhile."""
 
@@ -29,7 +31,9 @@ def calls(
     from rich.markup import escape
     from rich.table import Table
 
-    table = Table("call", "owner", "began (UTC)", "took", "turns", "first words", show_edge=False)
+    table = Table(show_edge=False)
+    for name in ("call", "owner", "began (UTC)", "took", "turns", "first words"):
+        table.add_column(name, no_wrap=True)
     with kit_errors(), calls_of(store) as kept:
         try:
             rows = [_row(kept, info) for info in kept.calls(owner, limit=limit)]
@@ -40,8 +44,8 @@ def calls(
         return
     for row in rows:
         table.add_row(*map(escape, row))
-    # One line per call even without a terminal: a table for programs is not cut.
-    Console(highlight=False, soft_wrap=True).print(table)
+    # One line per call at any width: a cut id could not be used, and a table for programs is not cut.
+    Console(highlight=False, soft_wrap=True, width=WIDEST).print(table)
 
 
 def _row(store: Store, info: CallInfo) -> tuple[str, ...]:

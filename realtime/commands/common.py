@@ -12,10 +12,14 @@ from realtime.errors import UsageError
 from realtime.model.services import SERVICES
 from realtime.server.folders import data_folder
 from realtime.state.open import open_store
-from realtime.state.store import Store
+from realtime.state.store import Store, is_call_id
 
 PROVIDERS = "|".join(SERVICES)
 """The choice of providers, for a command's help."""
+
+
+SHOWN_IDS = 5
+"""Calls that an ambiguous beginning of an id names."""
 
 
 def known_provider(name: str | None) -> str | None:
@@ -54,6 +58,24 @@ def calls_of(url: str | None) -> Iterator[Store]:
         yield store
     finally:
         store.close()
+
+
+def whole_id(store: Store, text: str) -> str:
+    """Return the id of the only call that begins so.
+
+    `call_` may be left out. Returns the text where there is none.
+
+    Raises UsageError where several do.
+    """
+    beginning = text.strip().rstrip(".…")
+    if not is_call_id(beginning) or store.call(beginning) is not None:
+        return beginning or text
+    starts = (beginning, f"call_{beginning}")
+    found = [info.call_id for info in store.calls() if info.call_id.startswith(starts)]
+    if len(found) > 1:
+        shown = ", ".join(found[:SHOWN_IDS]) + (", ..." if len(found) > SHOWN_IDS else "")
+        raise UsageError(f"{len(found)} calls begin with {beginning!r}: {shown}", code="unknown_call")
+    return found[0] if found else beginning
 
 
 def recorded_in(recordings: Path | None, call_id: str) -> Path | None:

@@ -25,6 +25,8 @@ def doctor(
     """Report what is available here, and what missing parts would enable."""
     findings = [*examine(), *(asyncio.run(try_keys()) if online else ()), *asyncio.run(try_servers(mcp or ()))]
     table = Table.grid(padding=(0, 2, 0, 0))
+    for _ in range(3):
+        table.add_column(overflow="fold")
     for one in findings:
         mark = "[green]yes[/green]" if one.available else "[red]no[/red]" if one.needed else "[yellow]no[/yellow]"
         told = f"{escape(one.gives)} [dim]({escape(one.detail)})[/dim]"
@@ -32,5 +34,8 @@ def doctor(
             told += f"\n[dim]to get it:[/dim] {escape(one.fix)}"
         table.add_row(mark, escape(one.name), told)
     Console(highlight=False, soft_wrap=True).print(table)
-    if any(one.needed and not one.available for one in findings):
+    if refused := [one for one in findings if one.needed and not one.available]:
+        typer.echo()
+        for one in refused:
+            typer.secho(f"Not well: {one.name}: {one.detail}", fg="red")
         raise typer.Exit(1)

@@ -10,7 +10,7 @@ from typing import Annotated
 
 import typer
 
-from realtime.commands.common import PROVIDERS, calls_of, kit_errors, known_provider, recorded_in
+from realtime.commands.common import PROVIDERS, calls_of, kit_errors, known_provider, recorded_in, whole_id
 from realtime.errors import UsageError
 from realtime.server.load import load_make_agent
 from realtime.state.store import is_call_id
@@ -68,7 +68,7 @@ def record_provider(
 
 
 def export(
-    call_id: Annotated[str, typer.Argument(metavar="CALL")],
+    call_id: Annotated[str, typer.Argument(metavar="CALL", help="The id of the call, or its beginning.")],
     folder: Annotated[Path, typer.Argument(help="A new folder for the case, such as fixtures/calls/refund.")],
     store: Annotated[str | None, typer.Option(metavar="URL", help="Where calls are kept (as for serve).")] = None,
     recordings: Annotated[
@@ -80,12 +80,16 @@ def export(
     from realtime.testing.cases.export import export_call
 
     with kit_errors(), calls_of(store) as calls:
+        call_id = whole_id(calls, call_id)
         export_call(calls, call_id, folder, recordings=recorded_in(recordings, call_id))
     typer.echo(read_case(folder).about)
     typer.echo(f"{folder}: read case.json, correct what is expected there, and write the test:")
     name = re.sub(r"\W", "_", folder.name)
     typer.echo(
         f'''
+from app import make_agent  # the function that makes your agent
+
+
 async def test_{name}(voice_call):
     run = await voice_call("{folder}", agent=make_agent)
     run.meets_expectations()
@@ -119,6 +123,7 @@ def report(
             raise UsageError(f"there is no folder {source}, and it is not the id of a call either", code="no_folder")
         else:
             with calls_of(store) as calls:
+                source = whole_id(calls, source)
                 record = record_of(calls, source, recordings=recorded_in(recordings, source))
         write_report([record if failure is None else RunOutcome(record, failure)], to)
     typer.echo(str(to))
@@ -159,10 +164,15 @@ def import_cassette(
     with kit_errors():
         made = read(source, folder, provider=provider, model=model)
     steps = ", ".join(f"Type({text!r}), WaitUntilHeard()" for text in made.typed) or "WaitUntilHeard()"
+    imports = "Type, WaitUntilHeard" if made.typed else "WaitUntilHeard"
     name = re.sub(r"\W", "_", folder.name)
     typer.echo(f"{folder}: {made.frames} frames. The test:")
     typer.echo(
         f'''
+from app import make_agent  # the function that makes your agent
+from realtime.testing import {imports}
+
+
 async def test_{name}(voice_call, recorded_model):
     model = recorded_model("{folder}", strict=False)
     run = await voice_call([{steps}], agent=make_agent, model=model)

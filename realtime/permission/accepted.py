@@ -14,6 +14,11 @@ PERMISSION_UPDATED = "permission_updated"
 
 Rules are those that its reader has accepted; `by` is `user`, `program` or `session`.
 """
+PERMISSIONS_KEY = "permissions_key"
+"""The custom event that opens the rules in later calls: `{key}`.
+
+Only its client gets it.
+"""
 FOR_HUMAN = "participant_id"
 """In its value: the only human of a room who gets it."""
 OF_USER = "user"

@@ -16,7 +16,7 @@ from realtime.call.resume_token import ResumeToken
 from realtime.call.session import Session
 from realtime.errors import ClientError, RealtimeError, StoreError
 from realtime.event import server as s
-from realtime.event.config import SessionConfig
+from realtime.event.config import PermissionSettings, SessionConfig
 from realtime.permission.accepted import AcceptedRules
 from realtime.runtime import Runtime, iso
 from realtime.server.kept_rules import KeptRules
@@ -117,8 +117,7 @@ class Archive:
             on_recovered=self._recovered,
             quota=quota,
         )
-        self.kept_rules = KeptRules(store, self._executor)
-        """The permission rules that users have accepted for later calls."""
+        self._kept_rules = KeptRules(store, self._executor)
         self._live: dict[str, Session] = {}
         self._is_known_slow = False
         self._is_logged = False
@@ -187,12 +186,55 @@ class Archive:
         session.intake.on_taken = note_taken
         session.on_ended.append(note_end)
 
+    async def bring_rules(
+        self, session: Session, asked: PermissionSettings, *, user_is_known: bool, note: str | None
+    ) -> ClientError | None:
+        """Let a call begin with the kept rules: see `KeptRules.begin`. Raises StoreError."""
+        fault = await self._kept_rules.begin(session, asked, user_is_known=user_is_known, note=note)
+        if session.rules_note is not None:
+            self._spill.update(session.call_id, rules_note=session.rules_note)
+        return fault
+
     async def find(self, token: str, call_id: str, *, user: str, session_id: str, wall_now: float) -> CallInfo:
         """Return the ended call that the token opens.
 
-        Raises ClientError where the token opens none, and while the store lacks part of the call: without its end, the
-        call would repeat events that the client has received and lose the last turn.
+        Raises ClientError where the token opens none, while another process has the call (`call_elsewhere`), and while
+        the store lacks part of the call: without its end, the call would repeat events that the client has received and
+        lose the last turn. The call is then this process's, until it ends or `release`.
         """
+        await self._checked(token, call_id, user=user, session_id=session_id, wall_now=wall_now)
+        if await self._is_elsewhere(call_id):
+            raise ClientError(
+                "the call goes on in another process of this server: try again in a moment",
+                code="call_elsewhere",
+                retryable=True,
+            )
+        try:
+            # Once more: until it was claimed, another process may have continued it.
+            return await self._checked(token, call_id, user=user, session_id=session_id, wall_now=wall_now)
+        except BaseException:
+            await self.release(call_id)
+            raise
+
+    async def _is_elsewhere(self, call_id: str) -> bool:
+        try:
+            return not await asyncio.get_running_loop().run_in_executor(self._executor, self._store.claim, call_id)
+        except StoreError as error:
+            # A disk that is full or read-only keeps no call from going on; no other process can write it either.
+            logger.warning("call %s could not be claimed: %s", call_id, error)
+            return False
+
+    async def release(self, call_id: str) -> None:
+        """Give a call free that was found and does not go on."""
+        if call_id in self._live:
+            return
+        try:
+            await asyncio.get_running_loop().run_in_executor(self._executor, self._store.release, call_id)
+        except StoreError as error:
+            logger.warning("call %s could not be given free: %s", call_id, error)
+
+    async def _checked(self, token: str, call_id: str, *, user: str, session_id: str, wall_now: float) -> CallInfo:
+        """Return the ended call that the token opens. Raises ClientError."""
         info = await self.info(call_id)
         if self._spill.is_behind(call_id):
             raise ClientError(

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import math
+import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -11,16 +13,20 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from realtime.call.session import Session
-from realtime.errors import ClientError, StoreError
+from realtime.errors import ClientError, Overloaded, StoreError
 from realtime.runtime import Runtime
-from realtime.server.admission import DEFAULT_MAX_BUSY, DEFAULT_MAX_LAG_MS, Admission, Load
+from realtime.server.admission import DEFAULT_MAX_BUSY, DEFAULT_MAX_LAG_MS, RETRY_AFTER_MS, Admission, Load
 from realtime.server.archive import Archive, no_such_token
+from realtime.server.connections import NOTICE_EVERY_S, OpenFiles
 from realtime.server.recordings import Recordings
 
 if TYPE_CHECKING:
     from realtime.call.recording import Recorder
 
 logger = logging.getLogger(__name__)
+
+OPENING_MS = 1_000
+"""Until then a call may still open files."""
 
 
 @dataclass(slots=True, eq=False)
@@ -66,6 +72,7 @@ class Calls:
         max_busy: float = DEFAULT_MAX_BUSY,
         archive: Archive | None = None,
         recordings: Recordings | None = None,
+        files: OpenFiles | None = None,
     ) -> None:
         self.archive = archive
         """Stores calls beyond this process; None: they are not stored."""
@@ -86,6 +93,8 @@ class Calls:
         """Lets calls begin while the event loop has time for them; admits all of them until it is started."""
         self._max_per_address = max_per_address
         self._max_total = max_total
+        self._files = files
+        self._told_files_at_s = -math.inf
         self._restoring: set[str] = set()
         self._forgetting: set[str] = set()
         self._openings: set[asyncio.Task[None]] = set()
@@ -104,7 +113,10 @@ class Calls:
         return self._slots.total()
 
     def take_slot(self, address: str) -> CallSlot:
-        """Reserve a slot for one more call of this address. Raises ClientError where there is none."""
+        """Reserve a slot for one more call of this address.
+
+        Raises ClientError where there is none, Overloaded where the process has too few files left for it.
+        """
         if self.draining:
             raise ClientError("the server is about to stop and takes no new calls", code="draining", retryable=True)
         # Calls without a client do not prevent a new one.
@@ -117,12 +129,25 @@ class Calls:
             )
         if self.running >= self._max_total:
             raise ClientError("the server is full: try again later", code="server_full", retryable=True)
+        if self._files is not None and self._files.lack(self._beginning):
+            self._note_files()
+            raise Overloaded(RETRY_AFTER_MS)
         if self._slots[address] >= self._max_per_address:
             # The one that waits longest ends: a client that opens and drops calls could else hold any number of them.
             deserted[0].end_soon("listener_gone")
         self._slots[address] += 1
         self._empty.clear()
         return CallSlot(self, address)
+
+    def _beginning(self) -> int:
+        """Count the calls that have not opened all their files yet."""
+        return self.running - sum(one.log.now_ms() >= OPENING_MS for one in self.sessions.values())
+
+    def _note_files(self) -> None:
+        now_s = time.monotonic()
+        if now_s >= self._told_files_at_s + NOTICE_EVERY_S:
+            self._told_files_at_s = now_s
+            logger.warning("calls are refused (overloaded): this process has too few open files left; raise ulimit -n")
 
     async def forget(self, call_id: str) -> tuple[str, ...]:
         """Delete the call: its recording, then its log. Return the names of the parts that remain.

@@ -66,7 +66,7 @@ CURSOR = r"^[0-9TZ:.-]{0,40}~[A-Za-z0-9_-]{1,128}$"
 """Where a page of a list begins: after the call that has this start time and id."""
 CASE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,99}")
 """Valid names of a test case: it becomes a folder of that name."""
-_HIDDEN = ("token_hash", "token_expires_at", "config", "event_ids")
+_HIDDEN = ("token_hash", "token_expires_at", "config", "event_ids", "rules_note")
 _WAIT = ("item_id", "response_id", "latency_ms", "estimated", "stages_ms", "ts_ms")
 """The fields that describe a wait."""
 _encode = msgspec.json.Encoder().encode

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import errno
+import os
 import sys
 from collections import Counter
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 from ipaddress import IPv6Address, IPv6Network, ip_address
 
@@ -24,6 +26,8 @@ class ConnectionRefusal:
 TOO_MANY = ConnectionRefusal(
     429, "this address has too many open connections: close some first", "connections of one address"
 )
+FILES_OF_A_CALL = 4
+"""What a call may open beside its client's socket: the model's, a look-up of its name, its log, its recording."""
 NO_DESCRIPTOR = ConnectionRefusal(503, "the server has too many open files: try again later", "open files")
 
 
@@ -77,6 +81,26 @@ class Connections:
             return 0
         self._notices[condition] = (now_s, 0)
         return silent + 1
+
+
+class OpenFiles:
+    """The files that this process has open, against its limit.
+
+    Calls begin only where `reserved` files stay free, and `FILES_OF_A_CALL` for each that has just begun. None: there
+    is no limit.
+    """
+
+    def __init__(self, reserved: int) -> None:
+        self._highest = highest_descriptor(reserved)
+
+    def lack(self, beginning: Callable[[], int]) -> bool:
+        """Whether too few are left for one more call; `beginning` counts those that have just begun."""
+        if self._highest is None:
+            return False
+        try:
+            return len(os.listdir("/dev/fd")) + FILES_OF_A_CALL * (1 + beginning()) > self._highest
+        except OSError as error:
+            return error.errno in (errno.EMFILE, errno.ENFILE)  # else the system cannot tell
 
 
 def highest_descriptor(reserved: int) -> int | None:

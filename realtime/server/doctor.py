@@ -89,7 +89,7 @@ async def _try_key(service: Service, environment: Mapping[str, str]) -> Finding:
     except TimeoutError:
         problem = f"no answer within {TRY_S:g} s"
     detail = problem or f"{model.profile.model} took the key"
-    return Finding(f"{service.title} online", problem is None, detail, f"calls to {service.company}")
+    return Finding(f"{service.title} online", problem is None, detail, f"calls to {service.company}", needed=True)
 
 
 async def try_servers(words: Sequence[str]) -> list[Finding]:

@@ -54,12 +54,17 @@ def too_large(head: bytes | bytearray) -> ConnectionRefusal | None:
     return None
 
 
-def answer(transport: asyncio.Transport, refusal: ConnectionRefusal) -> None:
-    """Send a status and a sentence, then end the response."""
+def response_of(refusal: ConnectionRefusal) -> bytes:
+    """Return the response: a status and a sentence."""
     body = f"{refusal.why}\n".encode()
     head = f"HTTP/1.1 {refusal.status} {HTTPStatus(refusal.status).phrase}\r\ncontent-type: text/plain\r\n"
     retry = "retry-after: 5\r\n" if refusal.status in (429, 503) else ""
-    transport.write(f"{head}{retry}content-length: {len(body)}\r\nconnection: close\r\n\r\n".encode() + body)
+    return f"{head}{retry}content-length: {len(body)}\r\nconnection: close\r\n\r\n".encode() + body
+
+
+def answer(transport: asyncio.Transport, refusal: ConnectionRefusal) -> None:
+    """Send a status and a sentence, then end the response."""
+    transport.write(response_of(refusal))
     if transport.can_write_eof():
         transport.write_eof()
 
@@ -103,7 +108,7 @@ class GuardedHttp(AutoHTTPProtocol):  # type: ignore[misc, valid-type]
         """Whether the base knows of the connection."""
         self._is_refused = False
         self.counted_as: Hashable = None
-        """The key under which `TlsListener` counts a connection during its TLS handshake.
+        """The key under which `TcpListener` counts a connection during its TLS handshake.
 
         From then until `connection_made`.
         """

@@ -207,7 +207,7 @@ async def _body(request: Request, kind: type[T]) -> T:
     try:
         return msgspec.json.decode(body or b"{}", type=kind)
     except msgspec.ValidationError as error:
-        raise ClientError(explain(error), code="invalid_request") from error
+        raise ClientError(explain(error, kind), code="invalid_request") from error
     except (msgspec.DecodeError, RecursionError) as error:
         raise ClientError("the request is not JSON", code="malformed_json") from error
 

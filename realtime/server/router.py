@@ -16,6 +16,7 @@ from realtime.server.archive import Archive
 from realtime.server.calls import Calls
 from realtime.server.calls_api import Cases, calls_router
 from realtime.server.client_tokens import MAX_BODY_BYTES
+from realtime.server.connections import OpenFiles
 from realtime.server.embedding import client_route
 from realtime.server.gate import Gate
 from realtime.server.make_agent import MakeAgent, check_make_agent
@@ -76,6 +77,7 @@ def voice_router(
         max_busy=settings.max_busy,
         archive=archive,
         recordings=recordings,
+        files=OpenFiles(settings.reserved_files),
     )
 
     rules = Rules(settings.keep_s, settings.keep_bytes)

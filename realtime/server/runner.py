@@ -30,7 +30,7 @@ from realtime.errors import UsageError
 from realtime.model.credentials import is_loopback
 from realtime.server.calls import Calls
 from realtime.server.http_guard import GuardedHttp, connections_of, counted, settings_of
-from realtime.server.tls_listener import TlsListener
+from realtime.server.tcp_listener import TcpListener
 from realtime.texts import as_utf8
 
 logger = logging.getLogger(__name__)
@@ -249,12 +249,12 @@ class Server(uvicorn.Server):
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         """See uvicorn."""
         config = self.config
-        if config.ssl is None or sockets is None:
-            await super().startup(sockets)
+        if sockets is None:
+            await super().startup()
         else:
             await super().startup([])
             connections, settings = connections_of(config), settings_of(config)
-            listeners = [TlsListener(bound, self._protocol, config.ssl, connections, settings) for bound in sockets]
+            listeners = [TcpListener(bound, self._protocol, config.ssl, connections, settings) for bound in sockets]
             self.servers = cast(list[asyncio.base_events.Server], listeners)
         if self._on_started is not None:
             self._on_started()

@@ -7,6 +7,8 @@ import logging
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 
+import msgspec
+
 from realtime.agent import RealtimeAgent
 from realtime.agent.transfer import config_for, reachable
 from realtime.call.listener import Listener
@@ -19,12 +21,12 @@ from realtime.dialects.native import NativeDialect
 from realtime.errors import ClientError, RealtimeError, StoreError, public_error
 from realtime.event import client as c
 from realtime.event import server as s
-from realtime.event.config import SessionConfig
+from realtime.event.config import PermissionSettings, SessionConfig
 from realtime.event.server import error_event
 from realtime.room.human_participant import HumanParticipant
 from realtime.runtime import Runtime
 from realtime.server.agentscope_compat import pair_of
-from realtime.server.archive import events_after, no_such_token
+from realtime.server.archive import Archive, events_after, no_such_token
 from realtime.server.calls import Calls, CallSlot
 from realtime.server.make_agent import MakeAgent, make_agent_of
 from realtime.server.read_ahead import ReadAhead
@@ -81,6 +83,9 @@ class SocketCalls:
     resumed: bool = field(default=False, init=False)
     """Whether the client has come back and sent nothing yet: its first event proves that it got its token."""
 
+    _is_restored: bool = field(default=False, init=False)
+    """Whether the stored call of the client goes on here."""
+
     async def create(self, event: c.ClientSessionCreateEvent) -> None:
         """Make a call, reading on meanwhile. Returns when it is made, has failed, or the client is gone."""
         if event.session_id is not None and event.session_id != self.client.session_id:
@@ -92,6 +97,9 @@ class SocketCalls:
             config = SessionConfig.from_dict(event.config)
         except ValueError as error:
             raise ClientError(str(error), code="invalid_config") from error
+        asked = config.permissions or PermissionSettings()
+        if asked.key is not None:  # a secret: nothing that shows settings has it
+            config = msgspec.structs.replace(config, permissions=PermissionSettings(keep=asked.keep))
         listener = self.dialect.listener(self.sink, self.runtime, config)
         call_id = self.runtime.new_id("call")
 
@@ -106,7 +114,7 @@ class SocketCalls:
                 record=self.client.calls.record,
             )
 
-        await self._make_call(call_id, config, listener, make)
+        await self._make_call(call_id, config, listener, make, asked)
 
     async def _make_call(
         self,
@@ -114,14 +122,15 @@ class SocketCalls:
         config: SessionConfig,
         listener: Listener,
         make: Callable[[Participant], Session],
+        asked: PermissionSettings,
         resume: Callable[[Session], None] | None = None,
         info: CallInfo | None = None,
         speaker: str | None = None,
     ) -> None:
         """Open the call that `make` makes, reading on meanwhile.
 
-        `resume` brings the listener in; else it is attached. `speaker` names the agent that had the call last. Returns
-        when the call is made, has failed, or the client is gone.
+        `asked` says what becomes of accepted rules. `resume` brings the listener in; else it is attached. `speaker`
+        names the agent that had the call last. Returns when the call is made, has failed, or the client is gone.
         """
         self.detach()
         slot = self.client.calls.take_slot(self.client.address)
@@ -143,7 +152,7 @@ class SocketCalls:
                 session.attach(listener)
             else:
                 resume(session)
-            fault = await _bring_kept_rules(session, self.client)
+            fault = await _bring_kept_rules(session, self.client, asked, None if info is None else info.rules_note)
             try:
                 await session.start(settings)
                 if fault is not None:
@@ -265,32 +274,45 @@ class SocketCalls:
                 session_id=self.client.session_id,
                 wall_now=self.runtime.wall_now(),
             )
-            found = await archive.read_back(info, played)
-            known_seq = min(event.last_seq, found.restored.last_seq)
-            config = found.config
-            listener = self._returning_listener(config)
-            received_samples = found.received_samples(config)
+            try:
+                await self._go_on(info, archive, event, played)
+            finally:
+                if not self._is_restored:
+                    await archive.release(call_id)
 
-            def make(participant: Participant) -> Session:
-                return found.session(
-                    participant=participant,
-                    runtime=self.runtime,
-                    limits=self.client.settings.limits,
-                    record=self.client.calls.record,
-                )
+    async def _go_on(
+        self, info: CallInfo, archive: Archive, event: c.ClientSessionResumeEvent, played: LastPlayed | None
+    ) -> None:
+        """Go on with a stored call that is this process's."""
+        self._is_restored = False
+        found = await archive.read_back(info, played)
+        known_seq = min(event.last_seq, found.restored.last_seq)
+        config = found.config
+        listener = self._returning_listener(config)
+        received_samples = found.received_samples(config)
 
-            def resume(session: Session) -> None:
-                self.resumed = True
-                session.resume(
-                    listener,
-                    event.token,
-                    event.last_seq,
-                    earlier=events_after(found.entries, known_seq),
-                    gap=info.has_gap_after(known_seq),
-                    received_samples=received_samples,
-                )
+        def make(participant: Participant) -> Session:
+            self._is_restored = True
+            return found.session(
+                participant=participant,
+                runtime=self.runtime,
+                limits=self.client.settings.limits,
+                record=self.client.calls.record,
+            )
 
-            await self._make_call(call_id, config, listener, make, resume, info, found.restored.agent_name)
+        def resume(session: Session) -> None:
+            self.resumed = True
+            session.resume(
+                listener,
+                event.token,
+                event.last_seq,
+                earlier=events_after(found.entries, known_seq),
+                gap=info.has_gap_after(known_seq),
+                received_samples=received_samples,
+            )
+
+        asked = config.permissions or PermissionSettings()
+        await self._make_call(info.call_id, config, listener, make, asked, resume, info, found.restored.agent_name)
 
     def _check_right(self, session: Session, token: str) -> None:
         """Raise ClientError where it is not this client's call. A token of another path counts as a wrong one."""
@@ -340,17 +362,18 @@ def _run_of(
     return last.run(), config_for(config, made.model.profile, last.model.profile)
 
 
-async def _bring_kept_rules(session: Session, client: SocketClient) -> RealtimeError | None:
+async def _bring_kept_rules(
+    session: Session, client: SocketClient, asked: PermissionSettings, note: str | None
+) -> RealtimeError | None:
     """Let a call begin with the kept rules, if its client asks.
 
-    Returns why it cannot.
+    `note` is where a resumed call keeps them. Returns why it cannot.
     """
-    keeps = None if session.config.permissions is None else session.config.permissions.keep
     if client.calls.archive is None:
         without = StoreError("this server keeps no calls, nor rules: they hold for this call", code="rules_not_kept")
-        return without if keeps else None
+        return without if asked.keep else None
     try:
-        return await client.calls.archive.kept_rules.begin(session, keeps=keeps, user_is_known=client.user_is_known)
+        return await client.calls.archive.bring_rules(session, asked, user_is_known=client.user_is_known, note=note)
     except StoreError as error:
         logger.error("kept rules could not be read: %s", error)
         return StoreError("accepted rules are out of reach at the moment: you may be asked again", code=error.code)

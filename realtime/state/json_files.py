@@ -240,6 +240,20 @@ class JsonFileStore:
                 raise error_of(error) from error
         return True
 
+    def claim(self, call_id: str) -> bool:
+        """See `Store.claim`. All calls of the folder are those of its one writing process."""
+        with self._lock:
+            try:
+                self._hold()
+            except StoreError as error:
+                if error.code != "store_locked":
+                    raise
+                return False
+        return True
+
+    def release(self, call_id: str) -> None:
+        """See `Store.release`: the lock is that of the folder."""
+
     def put_note(self, key: str, kept_at: str, note: bytes | None) -> None:
         """See `Store.put_note`."""
         path = self._note_path(key)

@@ -1,4 +1,4 @@
-"""Lock a folder for one writing process and detect its replacement."""
+"""Locks on files: they end with their process. A folder for one writing process, and its replacement."""
 
 from __future__ import annotations
 
@@ -22,6 +22,28 @@ else:
 
 
 _TAKEN = {errno.EAGAIN, errno.EACCES, errno.EDEADLK}
+
+
+def lock_file(file: int) -> None:
+    """Lock an open file until it is closed. Raises OSError where another one has the lock."""
+    _lock(file)
+
+
+def is_locked(path: Path) -> bool:
+    """Whether another open file has the lock of this path; False for a missing one. Raises OSError."""
+    try:
+        file = os.open(path, os.O_RDWR)
+    except FileNotFoundError:
+        return False
+    try:
+        _lock(file)
+    except OSError as error:
+        if error.errno not in _TAKEN:
+            raise
+        return True
+    finally:
+        os.close(file)
+    return False
 
 
 class FolderLock:

@@ -111,6 +111,13 @@ class MemoryStore:
         self._n_entries -= len(call.entries)
         return True
 
+    def claim(self, call_id: str) -> bool:
+        """See `Store.claim`: no other process has this memory."""
+        return True
+
+    def release(self, call_id: str) -> None:
+        """See `Store.release`."""
+
     def put_note(self, key: str, kept_at: str, note: bytes | None) -> None:
         """See `Store.put_note`. Past `MAX_NOTES`, the oldest are dropped."""
         with self._lock:

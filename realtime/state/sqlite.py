@@ -16,6 +16,7 @@ from typing import NamedTuple, TypeVar
 import msgspec
 
 from realtime.errors import StoreError
+from realtime.state.holders import Holders
 from realtime.state.log import Entry, last_seq_of
 from realtime.state.store import CallInfo, Change, PageCursor, decode_entry, encode_info, error_of, merged
 
@@ -126,6 +127,7 @@ class SqliteStore:
         # One connection for writers and one for readers: neither waits for the other.
         self._writer = _Connection(self._path)
         self._reader = _Connection(self._path)
+        self._holders = Holders(self._path)
         self._ids: dict[str, int] = {}
         self._max_journal_bytes = journal_bytes
         self._journal_bytes = 0
@@ -153,6 +155,7 @@ class SqliteStore:
             self._writer.use(act)
         except BaseException:
             self._ids.clear()  # some may be of calls that were rolled back: other calls would get their numbers
+            self._holders.forget()
             raise
         if self._journal_bytes >= self._max_journal_bytes:
             self._sort_journal()
@@ -163,6 +166,10 @@ class SqliteStore:
         if info is not None:
             values = (call_id, info.owner, info.created_at, encode_info(info))
             self._ids[call_id] = connection.execute(_PUT_CALL, values).fetchone()[0]
+            if info.ended_at is None:
+                self._holders.claim(connection, call_id)
+            else:
+                self._holders.release(connection, call_id)
         elif call_id not in self._ids:
             row = connection.execute("SELECT id FROM calls WHERE call_id = ?", (call_id,)).fetchone()
             if row is None:
@@ -258,6 +265,27 @@ class SqliteStore:
 
         return self._reader.read(act)
 
+    def claim(self, call_id: str) -> bool:
+        """See `Store.claim`."""
+        return self._in_transaction(lambda connection: self._holders.claim(connection, call_id))
+
+    def release(self, call_id: str) -> None:
+        """See `Store.release`."""
+        self._in_transaction(lambda connection: self._holders.release(connection, call_id))
+
+    def _in_transaction(self, act: Callable[[sqlite3.Connection], T]) -> T:
+        def acted(connection: sqlite3.Connection) -> T:
+            connection.execute("BEGIN IMMEDIATE")
+            done = act(connection)
+            connection.execute("COMMIT")
+            return done
+
+        try:
+            return self._writer.use(acted)
+        except BaseException:
+            self._holders.forget()
+            raise
+
     def delete(self, call_id: str) -> bool:
         """See `Store.delete`."""
 
@@ -315,6 +343,7 @@ class SqliteStore:
         """See `Store.close`."""
         self._reader.close()
         self._writer.close()
+        self._holders.close()
 
 
 class _Connection:

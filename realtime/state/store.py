@@ -62,6 +62,8 @@ class CallInfo(msgspec.Struct, frozen=True, kw_only=True):
     """The first words of its user; None where they were not noted. So are `turns` and `errors` (`state/gist.py`)."""
     turns: int | None = None
     errors: int | None = None
+    rules_note: str | None = None
+    """The note that keeps what its user accepts for later calls (`realtime.server.kept_rules`)."""
     unreadable: bool = False
     """Whether the rest of this description, or the log, is unreadable. The store sets it, like `last_seq`."""
 
@@ -145,6 +147,18 @@ class Store(Protocol):
 
     def call(self, call_id: str) -> CallInfo | None:
         """Return the description of a call; None for an unknown call."""
+        ...
+
+    def claim(self, call_id: str) -> bool:
+        """Take an ended or lost call, to write it from now on; returns False while another process has it.
+
+        A call that is written without an end is that of the process that writes it, until its end is written, the
+        process has closed the store or is dead, or `release`.
+        """
+        ...
+
+    def release(self, call_id: str) -> None:
+        """Give a call free that was claimed and did not go on."""
         ...
 
     def read(self, call_id: str, after_seq: int = 0, limit: int | None = None) -> list[Entry]:

@@ -70,10 +70,11 @@ def lines_of(entries: Iterable[Entry], *, user_name: str = "user", voice_from_ms
 
 
 def as_text(lines: Sequence[Line]) -> str:
-    """Return the lines as plain text, each with its time."""
+    """Return the lines as plain text, by time."""
     if not lines:
         return "Nothing was said.\n"
-    return "".join(f"[{_clock(line.from_ms)}] {_read_out(line)}\n" for line in lines)
+    in_time = sorted(lines, key=lambda line: line.from_ms)
+    return "".join(f"[{_clock(line.from_ms)}] {_read_out(line)}\n" for line in in_time)
 
 
 def as_srt(lines: Sequence[Line]) -> str:

@@ -10,7 +10,7 @@ import copy
 import json
 import re
 import time
-from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -23,6 +23,7 @@ from realtime.agent import RealtimeAgent
 from realtime.agent.partial_words import no_words
 from realtime.call.limits import Limits
 from realtime.call.session import Session
+from realtime.errors import UsageError
 from realtime.event.config import SessionConfig
 from realtime.model.base import RealtimeModel
 from realtime.runtime import Runtime
@@ -31,7 +32,7 @@ from realtime.server.calls import Calls
 from realtime.server.make_agent import MakeAgent, make_agent_of
 from realtime.server.settings import ServerSettings
 from realtime.testing.cases.case import CASE_FILE, Case, Person, check_case, load_case
-from realtime.testing.cases.stand_in import StandInModel
+from realtime.testing.cases.stand_in import StandIn, StandInModel
 from realtime.testing.cases.tools import TestToolkit, Tools
 from realtime.testing.cases.used_up import notes_on
 from realtime.testing.cassettes.format import FILE_NAME as CASSETTE_FILE
@@ -52,7 +53,7 @@ if TYPE_CHECKING:
 
 Source = str | Path | Case | Sequence[Step]
 """A case (folder or Python), an audio file, or one user's steps."""
-Model = RealtimeModel | Literal["case", "own"]
+Model = RealtimeModel | StandIn | Literal["case", "own"]
 """`case`: the case's model, if any (`models`, or a cassette in the folder `cassette`), else the agent's own. `own`:
 always the agent's own."""
 
@@ -100,15 +101,19 @@ async def play(
 ) -> CallRecord:
     """Run a case to its end: all users do their steps and leave.
 
-    `agent` makes the agent of the call, as for `realtime serve`; without it, a plain one uses the case's model.
+    `agent` makes the agent of the call, as for `realtime serve`; without it, a plain one uses the case's model. `model`
+    is one that every agent gets, `case` (that of the case, else the agent's) or `own`.
     `config` is added to the case's call settings. `folder` is where audio files are if `source` is not a folder.
     `settings` are the server's. `frames` records every frame on the wire, for the report. `on_step` is called before
     each step of the user.
 
-    Raises CaseError for a case that cannot be run, ScriptFailure (with the call up to there) where a user waited in
-    vain, and what the server raised. Cancelling ends the call and leaves nothing behind.
+    Raises UsageError for a wrong argument, CaseError for a case that cannot be run, ScriptFailure (with the call up to
+    there) where a user waited in vain, and what the server raised. Cancelling ends the call and leaves nothing behind.
     """
     case, where = _case_of(source, folder)
+    if isinstance(model, StandIn):
+        model = model.model(where)
+    _check_options(model, tools, config)
     if len(case.users) > 1:
         raise CaseError(where / CASE_FILE, "a call has one user", "Keep one of them.", place="users")
     loop = asyncio.get_running_loop()
@@ -121,6 +126,17 @@ async def play(
     stage = _Stage(case, where, agent, model, tools, frames)
     with stage.keeping_cassettes():
         return await _play(stage, runtime, config or {}, settings, on_step)
+
+
+def _check_options(model: Model, tools: Tools, config: dict[str, Any] | None) -> None:
+    """Raise UsageError for what would silently be something else."""
+    if not isinstance(model, RealtimeModel) and model not in ("case", "own"):
+        raise UsageError(f"model is a RealtimeModel, a StandIn, 'case' or 'own', not {model!r}", code="bad_model")
+    if not isinstance(tools, Mapping) and tools not in ("recorded", "run"):
+        raise UsageError(f"tools is 'recorded', 'run' or functions by name, not {tools!r}", code="bad_tools")
+    known = SessionConfig.__struct_fields__
+    if unknown := sorted({*(config or {})} - {*known}):
+        raise UsageError(f"config has no {', '.join(unknown)}; it has {', '.join(known)}", code="bad_config")
 
 
 async def _play(

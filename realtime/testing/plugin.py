@@ -225,9 +225,12 @@ class VoiceCall:
         `time="real"` uses the wall clock, in a thread with a loop of its own, as `--voice-realtime` does for whole
         tests. Cancelling ends the call.
         """
+        from realtime.errors import UsageError
         from realtime.testing.call import voice_call
         from realtime.testing.clock import VirtualLoop, real_work
 
+        if time not in ("virtual", "real"):
+            raise UsageError(f"time is 'virtual' or 'real', not {time!r}", code="bad_time")
         source = _find(self._request, source)
         if self._request.config.getoption("--voice-record"):
             options = _recording(source, options)

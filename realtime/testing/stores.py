@@ -55,12 +55,26 @@ def check_store(open_store: Callable[[], Store], *, durable: bool = True, seed: 
         _check_batches(store)
         _check_deleting(store)
         _check_notes(store)
+        _check_claims(store)
         _check_threads(store)
     finally:
         store.close()
         store.close()
     if durable:
         _check_reopening(open_store, Random(seed))
+
+
+def _check_claims(store: Store) -> None:
+    info = CallInfo(call_id="check_claims")
+    store.write([Change("check_claims", info)])
+    assert store.claim("check_claims"), "a call that this process writes is its own"
+    store.write([Change("check_claims", msgspec.structs.replace(info, ended_at="2026-01-01T00:00:00.000Z"))])
+    assert store.claim("check_claims"), "an ended call can be taken"
+    store.release("check_claims")
+    store.release("check_claims")
+    assert store.claim("check_claims"), "a call that was given free can be taken again"
+    store.release("check_unknown")
+    store.delete("check_claims")
 
 
 def some_entries(random: Random, count: int, *, after_seq: int = 0) -> list[Entry]:

@@ -12,7 +12,7 @@ from typing import Any, Protocol
 import msgspec
 
 from realtime.errors import BadTool
-from realtime.event.decode import explain
+from realtime.event.decode import explained
 from realtime.message.blocks import read_input
 from realtime.tool.as_meant import as_meant
 from realtime.tool.parameters import EMPTY, Parameters, is_constrained, reads_better
@@ -108,7 +108,7 @@ class Arguments:
             for name in [name for name in named if name in self._readers]:
                 named[name] = self._readers[name](named[name])
         except msgspec.ValidationError as error:
-            raise ValueError(explain(error)) from error
+            raise ValueError(explained(str(error), lambda: self.schema)) from error
         except ValueError:
             raise
         except Exception as error:  # the checks of a type are the program's code

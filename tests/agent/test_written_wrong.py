@@ -1,6 +1,9 @@
 """What is silently wrong is an error where it is written, or understood: arguments of agents, tools, rooms, models."""
 
+import asyncio
 from collections.abc import Callable
+from datetime import date
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -8,20 +11,34 @@ import pytest
 from realtime.agent import RealtimeAgent
 from realtime.call.limits import Limits
 from realtime.errors import UsageError
+from realtime.event.base import AudioFormat
+from realtime.event.client import (
+    ClientAudioAppendEvent,
+    ClientItemCreateEvent,
+    ClientPlaybackAckEvent,
+    ClientTextAppendEvent,
+    ClientToolResultEvent,
+)
 from realtime.event.config import SessionConfig, TurnDetection
 from realtime.message import ToolCallBlock
 from realtime.model.chat import AnthropicChatModel, GeminiChatModel, OpenAIChatModel
 from realtime.model.local.model import LocalRealtimeModel
 from realtime.model.openai_family.openai import OpenAIRealtimeModel
 from realtime.model.scripted import ScriptedModel
+from realtime.module import StateModule
 from realtime.room import ChatRoom
 from realtime.server.app import create_app
 from realtime.server.rooms import Rooms
 from realtime.server.router import voice_router
 from realtime.server.settings import ServerSettings
+from realtime.state.json_sessions import JSONSession
 from realtime.testing import Expected, Guard, Network, Person, Returned, Silence, Speak, WaitFor
+from realtime.testing.call import voice_call
+from realtime.testing.cases.stand_in import Say, StandIn
+from realtime.testing.client.steps import Type, WaitUntilHeard
 from realtime.tool import Toolkit
 
+GREETING = [Type("Hello?"), WaitUntilHeard()]
 CALL = ToolCallBlock(id="c", name="pay", input='{"amount": 1}')
 
 
@@ -172,3 +189,139 @@ def test_a_value_of_another_kind_is_refused_by_the_name_of_its_option(
 )
 def test_what_fits_is_taken(write: Callable[[], object]) -> None:
     write()
+
+
+@pytest.mark.parametrize(
+    ("write", "sentence"),
+    [
+        (
+            lambda: ClientAudioAppendEvent(audio=b"", format="pcm16"),
+            "ClientAudioAppendEvent(format=...): Expected `object`",
+        ),  # type: ignore[arg-type]
+        (lambda: ClientAudioAppendEvent(audio=b"", format={"rate": "fast"}), "got `str` at `rate`"),  # type: ignore[arg-type]
+        (lambda: ClientAudioAppendEvent(audio=None), "ClientAudioAppendEvent(audio=...): "),  # type: ignore[arg-type]
+        (lambda: ClientTextAppendEvent(text=None), "ClientTextAppendEvent(text=...): Expected `str`, got `null`"),  # type: ignore[arg-type]
+        (lambda: ClientPlaybackAckEvent(item_id="i", played_ms=2.5), "(played_ms=...): Expected `int`"),  # type: ignore[arg-type]
+        (
+            lambda: ClientToolResultEvent(id="c", name="pay", output=3),
+            "(output=...): Expected `str | array`, got `int`",
+        ),  # type: ignore[arg-type]
+        (
+            lambda: ClientToolResultEvent(id="c", name="pay", output="", state="done"),  # type: ignore[arg-type]
+            "(state=...): Invalid enum value 'done': use one of denied, error, interrupted, running, success",
+        ),
+        (
+            lambda: ClientItemCreateEvent(item={"id": "i", "role": "human"}),  # type: ignore[arg-type]
+            "'human' at `role`: use one of assistant, system, user",
+        ),
+    ],
+)
+def test_an_event_that_cannot_be_meant_names_its_class_and_its_field(
+    write: Callable[[], object], sentence: str
+) -> None:
+    with pytest.raises(TypeError) as caught:
+        write()
+    assert sentence in str(caught.value)
+
+
+def test_an_event_takes_the_objects_of_its_json() -> None:
+    event = ClientAudioAppendEvent(audio="AAAA", format={"rate": 24_000})  # type: ignore[arg-type]
+    assert (event.audio, event.format) == (bytes(3), AudioFormat(rate=24_000))
+    (part,) = ClientItemCreateEvent(item={"id": "i", "content": [{"type": "text", "text": "Hi."}]}).item.content  # type: ignore[arg-type]
+    assert part.text == "Hi."
+
+
+class Notes(StateModule):
+    """What a program keeps."""
+
+    def __init__(self, value: object) -> None:
+        super().__init__()
+        self.pages: object = None
+        self.register_state("pages")
+        self.pages = value
+
+
+@pytest.mark.parametrize(
+    ("value", "place"),
+    [
+        ({1, 2}, "'pages' of Notes has no JSON form (it is of type set)"),
+        ({"a": [1, b"x"]}, "(['a'][1] is of type bytes)"),
+        ([{"a": pay}], "([0]['a'] is of type function)"),
+        ({"years": {2026: "x"}}, "(['years'] has the key 2026)"),
+        (date(2026, 1, 1), "'pages' of Notes has no JSON form (it is of type date)"),
+    ],
+)
+def test_a_state_without_a_json_form_is_named(value: object, place: str, tmp_path: Path) -> None:
+    with pytest.raises(TypeError) as caught:
+        asyncio.run(JSONSession(tmp_path).save_session_state("s", notes=Notes(value)))
+    assert place in str(caught.value)
+    assert [*tmp_path.iterdir()] == []
+
+
+class Foreign:
+    """A module of another kind."""
+
+    def state_dict(self) -> dict[str, Any]:
+        return {"seen": object()}
+
+    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
+        """Nothing."""
+
+
+@pytest.mark.parametrize(
+    ("use", "sentence"),
+    [
+        (
+            lambda session: session.save_session_state("s", notes=Foreign()),
+            "notes has no JSON form (['seen'] is of type object)",
+        ),
+        (lambda session: session.save_session_state("s"), "save_session_state got no modules"),
+        (lambda session: session.load_session_state("s"), "load_session_state got no modules"),
+        (lambda session: session.load_session_state("s", Notes(1)), "the user id is a text, not a Notes"),
+        (lambda session: session.save_session_state("s", notes={"a": 1}), "notes has no state: it is a dict"),
+    ],
+)
+def test_a_session_refuses_what_it_cannot_keep(use: Callable[..., Any], sentence: str, tmp_path: Path) -> None:
+    with pytest.raises((UsageError, TypeError)) as caught:
+        asyncio.run(use(JSONSession(tmp_path)))
+    assert sentence in str(caught.value)
+
+
+def test_the_log_tells_what_was_not_restored(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    session, notes = JSONSession(tmp_path), Notes(1)
+    asyncio.run(session.load_session_state("anna", notes=notes))
+    asyncio.run(session.save_session_state("anna", notes=notes))
+    asyncio.run(session.load_session_state("anna", note=Notes(2)))
+    assert [record.getMessage() for record in caplog.records] == [
+        f"there is no session 'anna' in {tmp_path}: nothing is restored",
+        "session 'anna' has no state of note, which stay as they are; it has: notes",
+    ]
+
+
+@pytest.mark.virtual_time
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        ({"model": "Typo"}, "model is a RealtimeModel, a StandIn, 'case' or 'own', not 'Typo'"),
+        ({"model": None}, "model is a RealtimeModel"),
+        ({"model": ScriptedModel}, "model is a RealtimeModel"),
+        ({"tools": "record"}, "tools is 'recorded', 'run' or functions by name, not 'record'"),
+        ({"config": {"voise": "Kore"}}, "config has no voise; it has instructions, "),
+    ],
+)
+async def test_a_call_of_a_test_refuses_what_would_be_something_else(options: dict[str, Any], sentence: str) -> None:
+    with pytest.raises(UsageError) as caught:
+        await voice_call(GREETING, agent=lambda: agent(), **options)
+    assert sentence in caught.value.message
+
+
+async def test_a_call_of_a_test_has_one_of_two_kinds_of_time(voice_call: Any) -> None:
+    with pytest.raises(UsageError, match="time is 'virtual' or 'real', not 'fast'"):
+        await voice_call(GREETING, agent=lambda: agent(), time="fast")
+
+
+@pytest.mark.virtual_time
+async def test_a_stand_in_is_the_model_of_a_call() -> None:
+    stand_in = StandIn(turns="none", answers=(Say("I stand in."),))
+    run = await voice_call(GREETING, agent=lambda: agent(), model=stand_in)
+    run.agent_said("I stand in.")

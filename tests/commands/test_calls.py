@@ -7,6 +7,7 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from realtime.cli import command_line
+from realtime.commands.common import whole_id
 from realtime.errors import UsageError
 from realtime.event.server import ServerSessionUpdatedEvent
 from realtime.state.json_files import JsonFileStore
@@ -89,3 +90,41 @@ def test_a_store_that_is_not_there_or_keeps_nothing_is_one_sentence(tmp_path: Pa
         assert isinstance(refused.exception, UsageError)
         assert refused.exception.message.startswith(sentence)
     assert not (tmp_path / "none.sqlite").exists()
+
+
+IDS = [f"call_{number}8769470b7a54409a6008fcaf20f4b9" for number in range(2)]
+
+
+@pytest.fixture
+def two_calls(tmp_path: Path) -> str:
+    url = f"sqlite:{tmp_path / 'two.sqlite'}"
+    store = open_store(url)
+    store.write([Change(one, CallInfo(call_id=one, owner="guest-0123456789abcdef01234567")) for one in IDS])
+    store.close()
+    return url
+
+
+def test_ids_are_whole_at_any_width(two_calls: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "40")
+    listed = says("--store", two_calls).output
+    assert [one in listed for one in IDS] == [True, True]
+
+
+@pytest.mark.parametrize(
+    ("given", "meant"),
+    [
+        (IDS[0], IDS[0]),
+        ("call_0876", IDS[0]),
+        ("18769470", IDS[1]),
+        (" call_18769470b7a…", IDS[1]),
+        ("call_0876947...", IDS[0]),
+        ("call_9", "call_9"),
+        ("no id/", "no id/"),
+    ],
+)
+def test_the_beginning_of_an_id_names_its_call(two_calls: str, given: str, meant: str) -> None:
+    store = open_store(two_calls)
+    assert whole_id(store, given) == meant
+    with pytest.raises(UsageError, match="2 calls begin with 'call_': "):
+        whole_id(store, "call_")
+    store.close()

@@ -4,6 +4,7 @@ import asyncio
 
 import pytest
 
+from realtime.server.connections import OpenFiles
 from realtime.server.settings import ServerSettings
 from tests.real_loop import settled
 from tests.server.harness import FakeSocket, create, serving
@@ -41,6 +42,27 @@ async def test_a_server_holds_so_many_calls() -> None:
         await one.make_call()
         await two.send(create())
         assert (await two.until("agent_error"))["code"] == "server_full"
+
+
+async def test_a_server_without_files_for_a_call_refuses_it_and_says_so_once(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The calls that run go on; the next ones begin again once there are files."""
+    async with serving() as place, place.client() as running:
+        await running.make_call()
+        with monkeypatch.context() as few:
+            few.setattr(OpenFiles, "lack", lambda *_: True)
+            for _ in range(3):
+                async with place.client() as late:
+                    await late.send(create())
+                    refused = await late.until("agent_error")
+                    assert (refused["code"], refused["retryable"]) == ("overloaded", True)
+                    assert (await late.closed())[0] == 1013
+        await running.send(TEXT)
+        await running.until("agent_response_done")
+        async with place.client() as again:
+            await again.make_call()
+    assert [record.name for record in caplog.records if record.levelname == "WARNING"] == ["realtime.server.calls"]
 
 
 @pytest.mark.parametrize("wrong", [{"max_calls": 0}, {"max_calls_per_address": 0}])

@@ -1,6 +1,12 @@
 """Which connections are let in, before anything is read of them."""
 
-from realtime.server.connections import Connections, counted_address
+import errno
+import os
+
+import pytest
+
+from realtime.server import connections as module
+from realtime.server.connections import FILES_OF_A_CALL, Connections, OpenFiles, counted_address
 
 
 def test_an_address_has_so_many_connections_and_gets_one_back_when_one_closes() -> None:
@@ -53,3 +59,35 @@ def test_a_host_and_a_line_of_ipv6_count_as_one() -> None:
         "unknown": "unknown",
     }
     assert {address: counted_address(address) for address in counted} == counted
+
+
+@pytest.mark.parametrize(
+    ("n_open", "beginning", "lacks"),
+    [
+        (90, 0, False),
+        (100 - FILES_OF_A_CALL, 0, False),
+        (101 - FILES_OF_A_CALL, 0, True),
+        (90, 2, True),
+        (200, 0, True),
+    ],
+)
+def test_a_call_needs_free_files_for_itself_and_for_those_that_begin(
+    n_open: int, beginning: int, lacks: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "highest_descriptor", lambda reserved: 100)
+    monkeypatch.setattr(os, "listdir", lambda _: ["x"] * n_open)
+    assert OpenFiles(64).lack(lambda: beginning) is lacks
+
+
+@pytest.mark.parametrize(("fault", "lacks"), [(errno.EMFILE, True), (errno.ENFILE, True), (errno.ENOENT, False)])
+def test_what_cannot_be_counted_is_enough_unless_no_file_is_left(
+    fault: int, lacks: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(_: str) -> list[str]:
+        raise OSError(fault, "no")
+
+    monkeypatch.setattr(module, "highest_descriptor", lambda reserved: 100)
+    monkeypatch.setattr(os, "listdir", fail)
+    assert OpenFiles(64).lack(lambda: 0) is lacks
+    monkeypatch.setattr(module, "highest_descriptor", lambda reserved: None)
+    assert OpenFiles(64).lack(lambda: 0) is False

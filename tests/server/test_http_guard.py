@@ -228,6 +228,23 @@ async def test_when_files_run_out_new_clients_are_told_and_the_running_call_can_
     assert warnings(caplog) == GUARD
 
 
+async def test_a_burst_at_the_limit_of_files_gets_an_answer_each(caplog: pytest.LogCaptureFixture) -> None:
+    """The loop's own listener took all files for those that it refused, and closed the rest without a word."""
+    async with serving(settings=ServerSettings(drain_s=0)) as place:
+        probe = os.open(os.devnull, os.O_RDONLY)
+        os.close(probe)
+        place.app.state.connections._max_descriptor = probe - 1
+        async with AsyncExitStack() as stack:
+            crowd = [await stack.enter_async_context(wire(place)) for _ in range(60)]
+            for one in crowd:
+                one.send(f"{HEALTH}\r\n")
+            told = await asyncio.gather(*(one.closed() for one in crowd))
+        assert [answer.split(b"\r\n")[0] for answer in told] == [b"HTTP/1.1 503 Service Unavailable"] * 60
+        place.app.state.connections._max_descriptor = None
+        assert (await place.get("/healthz")).status == 200
+    assert warnings(caplog) == GUARD
+
+
 async def test_a_socket_on_which_nothing_is_asked_for_is_closed() -> None:
     settings = ServerSettings(first_event_s=0.1, drain_s=0)
     async with serving(settings=settings) as place, place.client() as client:

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import subprocess
+import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from itertools import groupby
 from math import inf
+from pathlib import Path
 from typing import Any, Self
 
 import pytest
@@ -21,6 +24,8 @@ from realtime.server.archive import Archive
 from realtime.server.calls import Calls
 from realtime.server.settings import ServerSettings
 from realtime.state.memory import MemoryStore
+from realtime.state.open import open_store
+from realtime.state.sqlite import SqliteStore
 from realtime.state.store import Change
 from tests.agent.fakes import FakeModel, speech
 from tests.server.harness import FakeSocket, Json, audio_append, create
@@ -504,3 +509,105 @@ async def test_push_to_talk_that_was_taken_back_stays_so_though_the_server_is_ki
         kinds = [type(one) for one in later.model.link.sent if isinstance(one, AudioAppend | AudioClear | AudioCommit)]
     assert [kind for kind, _ in groupby(kinds)] == [AudioAppend, AudioClear, AudioAppend, AudioCommit]
     await later.stop()
+
+
+class SharedPlace(Place):
+    """A server with a store of its own process on the same files."""
+
+    def __init__(self, url: str) -> None:
+        super().__init__(open_store(url))  # type: ignore[arg-type]
+        self.url = url
+
+    def restart(self) -> Self:
+        return type(self)(self.url)
+
+
+@pytest.fixture(params=["sqlite", "file"])
+def shared(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    return f"{request.param}:{tmp_path / 'calls'}"
+
+
+async def test_a_call_that_runs_in_one_process_is_not_continued_by_another(shared: str) -> None:
+    """Its client comes back where it runs, and nothing of it is lost; once it is over there, any process goes on."""
+    one, two = SharedPlace(shared), SharedPlace(shared)
+    async with a_call_at(one) as (client, created):
+        await answered(one, client, "What is your name?")
+        await one.archive.entries(created["call_id"])  # it is written
+    async with two.socket() as client:
+        client.say(resume(created))
+        refused = await client.until("agent_error")
+        assert (refused["code"], refused["retryable"]) == ("call_elsewhere", True)
+    assert two.calls.running == 0
+    async with one.socket() as client:
+        client.say(resume(created))
+        resumed = await client.until("server_session_resumed")
+        assert resumed["from_store"] is False
+        token = {"resume_token": resumed["token"]}
+        await lose(client)
+    await one.stop()
+    async with back(two, token) as client:
+        await client.read_on()
+        assert ("user", "What is your name?") in two.history
+    await two.stop()
+
+
+async def test_of_two_processes_that_are_asked_at_once_one_goes_on(tmp_path: Path) -> None:
+    url = f"sqlite:{tmp_path / 'calls'}"
+    first = SharedPlace(url)
+    async with a_call_at(first) as (client, created):
+        await answered(first, client, "Hello?")
+    await first.stop()
+    one, two = SharedPlace(url), SharedPlace(url)
+    async with one.socket() as here, two.socket() as there:
+        here.say(resume(created))
+        there.say(resume(created))
+        while not (here.sent and there.sent):  # noqa: ASYNC110  (whichever comes first)
+            await asyncio.sleep(0.1)
+        told = {client.sent[0]["type"] for client in (here, there)}
+        assert told == {"server_session_resumed", "agent_error"}
+        assert one.calls.running + two.calls.running == 1
+    for place in (one, two):
+        await place.stop()
+
+
+async def test_a_call_that_cannot_go_on_is_free_for_other_processes(tmp_path: Path) -> None:
+    url = f"sqlite:{tmp_path / 'calls'}"
+    first = SharedPlace(url)
+    async with a_call_at(first) as (client, created):
+        await answered(first, client, "Hello?")
+    await first.stop()
+    one, two = SharedPlace(url), SharedPlace(url)
+
+    def broken() -> RealtimeAgent:
+        raise ProviderError("no key")
+
+    async with FakeSocket(broken, one.settings, calls=one.calls) as client:
+        client.say(resume(created))
+        await client.until("agent_error")
+    async with back(two, created) as client:
+        await client.read_on()
+    for place in (one, two):
+        await place.stop()
+
+
+def test_a_process_that_died_has_no_calls(tmp_path: Path) -> None:
+    """However it ended: the system takes its lock. Its mark goes with the first that asks."""
+    path = tmp_path / "calls.db"
+    program = (
+        "import os, sys; from realtime.state.sqlite import SqliteStore; from realtime.state.store import *\n"
+        "store = SqliteStore(sys.argv[1]); store.write([Change('call_1', CallInfo(call_id='call_1'))])\n"
+        "print('written', flush=True); sys.stdin.read(); os._exit(9)"
+    )
+    other = SqliteStore(path)
+    child = subprocess.Popen([sys.executable, "-c", program, str(path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    assert child.stdin is not None
+    assert child.stdout is not None
+    assert child.stdout.readline() == b"written\n"
+    assert (other.claim("call_1"), other.claim("call_2")) == (False, True)
+    child.stdin.close()
+    child.stdout.close()
+    child.wait()
+    assert other.claim("call_1")
+    assert len([*tmp_path.glob(".calls.db-held-*")]) == 1
+    other.close()
+    assert [*tmp_path.glob(".calls.db-held-*")] == []

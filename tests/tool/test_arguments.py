@@ -477,3 +477,39 @@ def test_tools_of_the_same_signature_share_their_reader_and_keep_their_own_descr
     described = [one.schema["properties"]["number"]["description"] for one in (first, second)]
     assert described == ["At least 1.", "At least 2."]
     assert first.read('{"number": 3}') == second.read('{"number": 3}') == {"number": 3}
+
+
+@dataclass
+class Forecast:
+    unit: Unit
+    size: Literal["small", "large"] = "small"
+
+
+class Stage(Enum):
+    ONE = 1
+    TWO = 2
+
+
+@pytest.mark.parametrize(
+    ("kind", "given", "sentence"),
+    [
+        (Unit, "KELVIN", "Invalid enum value 'KELVIN' at `value`: use one of celsius, kelvin"),
+        (Unit, 5, "Expected `str`, got `int` at `value`: use one of celsius, kelvin"),
+        (Unit | None, "x", "use one of celsius, kelvin"),
+        (Unit | int, "x", "use one of celsius, kelvin"),
+        (Stage, 7, "Invalid enum value 7 at `value`: use one of 1, 2"),
+        (Literal["a", "b"], "c", "use one of a, b"),
+        (Literal[1, 2], 3, "use one of 1, 2"),
+        (list[Literal["a", "b"]], ["a", "c"], "'c' at `value[1]`: use one of a, b"),
+        (dict[str, Unit], {"paris": "c"}, "'c' at `value[...]`: use one of celsius, kelvin"),
+        (Forecast, {"unit": "c"}, "'c' at `value.unit`: use one of celsius, kelvin"),
+        (list[Forecast], [{"unit": "kelvin", "size": "xl"}], "'xl' at `value[0].size`: use one of large, small"),
+    ],
+)
+def test_a_value_that_is_none_of_the_valid_ones_lists_them(kind: Any, given: object, sentence: str) -> None:
+    def tool(value: Any) -> None: ...
+
+    tool.__annotations__["value"] = kind
+    with pytest.raises(ValueError, match="use one of") as caught:
+        Arguments(tool, "tool", {}).read(json.dumps({"value": given}))
+    assert sentence in str(caught.value)

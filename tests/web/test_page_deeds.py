@@ -1,7 +1,6 @@
 """What the page shows of deeds and sends about them, with a server that is played."""
 
 import json
-import re
 from typing import Any
 
 import pytest
@@ -171,13 +170,17 @@ def call_again(page: Page) -> None:
     expect(page.locator("#stage")).to_have_attribute("data-talking", "true")
 
 
-def test_the_page_asks_to_keep_rules_under_a_secret_that_it_forgets_on_request(scripted: ScriptedServer) -> None:
+def shown_key(scripted: ScriptedServer) -> str:
+    """The key that the latest call began with."""
+    asked = scripted.of("client_session_create")[-1]["config"]["permissions"]
+    assert asked.pop("keep") is True
+    return str(asked["key"])
+
+
+def test_the_page_asks_to_keep_rules_under_a_key_that_it_forgets_on_request(scripted: ScriptedServer) -> None:
     page = scripted.begin()
-    (created,) = scripted.of("client_session_create")
-    assert created["config"]["permissions"] == {"keep": True}
-    first = scripted.url
-    session = first.partition("?")[0].rpartition("/")[2]
-    assert re.fullmatch(r"page-[0-9a-f]{32}", session)
+    assert shown_key(scripted) == ""
+    scripted.send("server_custom", name="permissions_key", value={"key": "permissions_1"})
     permissions(scripted, "session")
     expect(page.locator(".notice")).to_contain_text("Allowed in earlier calls: Book table (Day = Friday).")
     page.get_by_role("button", name="Settings").click()
@@ -185,7 +188,7 @@ def test_the_page_asks_to_keep_rules_under_a_secret_that_it_forgets_on_request(s
     expect(rules.get_by_role("listitem")).to_have_text(["Book table (Day = Friday)"])
     page.keyboard.press("Escape")
     call_again(page)
-    assert scripted.url == first
+    assert shown_key(scripted) == "permissions_1"
     expect(rules).to_have_count(0)
     page.get_by_role("button", name="Settings").click()
     expect(rules).to_contain_text("During a call, this lists what you have allowed.")
@@ -193,7 +196,15 @@ def test_the_page_asks_to_keep_rules_under_a_secret_that_it_forgets_on_request(s
     expect(rules.get_by_role("status")).to_have_text("Forgotten from the next call on.")
     page.keyboard.press("Escape")
     call_again(page)
-    assert scripted.url != first
+    assert shown_key(scripted) == ""
+
+
+def test_the_page_says_that_rules_end_with_the_call(scripted: ScriptedServer) -> None:
+    page = scripted.begin()
+    scripted.send("agent_error", error_type="server_error", code="rules_not_kept", message="the sentence of the server")
+    expect(page.locator(".notice")).to_contain_text("ends with this call")
+    page.get_by_role("button", name="Settings").click()
+    expect(page.locator("#rules-hint")).to_contain_text("ends with this call")
 
 
 def test_a_past_call_shows_its_receipts_and_corrections(page: Page, static_page: str) -> None:

@@ -24,7 +24,15 @@ _ENDING = {
 }
 """Errors of the client that end the session."""
 _QUOTA = ("too_many_calls", "rate_limit_exceeded", "insufficient_quota")
-_UNAVAILABLE = ("draining", "overloaded", "server_full", "provider_unavailable", "resume_under_way", "store_failed")
+_UNAVAILABLE = (
+    "draining",
+    "overloaded",
+    "server_full",
+    "provider_unavailable",
+    "resume_under_way",
+    "store_failed",
+    "call_elsewhere",
+)
 _NO_SUCH_HANDLE = ("invalid_resume_token", "resume_token_expired", "session_ended")
 
 

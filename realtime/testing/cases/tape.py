@@ -29,11 +29,11 @@ WITHDRAWN_MS = 100
 """How much later than its withdrawal an unplayed response comes: a replay may be a frame or two late."""
 _NOT_FOR_A_CASE = (
     *("recording", "model", "model_provider", "instructions"),
-    *("extra", "token_hash", "token_expires_at"),
+    *("extra", "token_hash", "token_expires_at", "permissions"),
 )
 """Settings that the test decides, or that only page and server use.
 
-The test decides which agent is called, and that it is not recorded.
+The test decides which agent is called, and that it is not recorded. It keeps no rules for later calls.
 """
 
 

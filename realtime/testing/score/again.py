@@ -99,7 +99,7 @@ def settings_in(words: Iterable[str]) -> dict[str, Any]:
     try:
         typed = msgspec.convert(found, TurnDetection, strict=False)
     except msgspec.ValidationError as error:
-        raise UsageError(f"--set: {explain(error)}", code="bad_setting") from error
+        raise UsageError(f"--set: {explain(error, TurnDetection)}", code="bad_setting") from error
     return {name: getattr(typed, name) for name in found}
 
 

@@ -55,6 +55,10 @@ export interface PermissionUpdate {
     readonly removed: readonly PermissionRule[];
     readonly by: "user" | "program" | "session";
 }
+/** What opens the accepted rules in later calls of this user, as `settings.permissions.key`: a secret of this browser. */
+export interface PermissionsKey {
+    readonly key: string;
+}
 /** A sentence that claimed a deed that was not done; the agent says `correction` instead. */
 export interface ClaimWithheld {
     readonly item_id: string;
@@ -71,6 +75,7 @@ export interface DeedEvents {
     consent_ignored: ConsentIgnored;
     consent_receipt: ConsentReceipt;
     permission_updated: PermissionUpdate;
+    permissions_key: PermissionsKey;
     claim_withheld: ClaimWithheld;
 }
 /** One of them, with its name. */

@@ -192,12 +192,14 @@ export interface AudioSettings {
 /**
  * What becomes of the permission rules that the user accepts.
  *
- * They hold for the call; with `keep` also in later calls of the same user and session id, until a call is made with
- * `keep=false`. A client that knows
- * that id then has the rules: choose one that cannot be guessed.
+ * They hold for the call; with `keep` also in later calls, until one is made with `keep=false`: in those of the user
+ * and session id, where the client's token names the user, else in those with the same `key`. The server issues it
+ * (`server_custom` `permissions_key`) to a call that sends an empty one, or one that is no longer valid. Names are no
+ * key: without it or a token, rules end with the call. It is a secret, and counts only when a call is made.
  */
 export interface PermissionSettings {
     keep?: boolean | null;
+    key?: string | null;
 }
 /**
  * Settings of a call. For a missing one the agent's own value holds.

@@ -34,12 +34,15 @@ export interface RealtimeOptions {
     /** The user's id in the server's records. Default: a random one for each visit. A client token may name another. */
     user?: string;
     /**
-     * A name that the same user's calls share, where `settings` ask that accepted rules hold in later calls
-     * (`permissions: { keep: true }`). With `user` it opens what was allowed, so keep it secret, make it of 128 random bits,
-     * and keep it in the browser or at your backend. Default: a random one for each call.
+     * A name of the call, which its records show. Where a client token names the user, what is kept of accepted rules
+     * (`permissions: { keep: true }`) holds for the calls of one name; else it is a label. Default: a random one for each call.
      */
     session?: string;
-    /** Settings of the call, such as `instructions`, `voice`, `agent_name`. Default: the agent's own. */
+    /**
+     * Settings of the call, such as `instructions`, `voice`, `agent_name`. Default: the agent's own. With
+     * `permissions: { keep: true, key }`, accepted rules hold in later calls that show the same key: the one that the event
+     * `permissions_key` brought. The client shows it by itself in its own later calls.
+     */
     settings?: CallSettings;
     /** The user's turns lie between `press()` and `release()`. Default: false, turns are found in the voice. */
     pushToTalk?: boolean;

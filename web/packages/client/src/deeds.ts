@@ -62,6 +62,11 @@ export interface PermissionUpdate {
   readonly by: "user" | "program" | "session";
 }
 
+/** What opens the accepted rules in later calls of this user, as `settings.permissions.key`: a secret of this browser. */
+export interface PermissionsKey {
+  readonly key: string;
+}
+
 /** A sentence that claimed a deed that was not done; the agent says `correction` instead. */
 export interface ClaimWithheld {
   readonly item_id: string;
@@ -79,6 +84,7 @@ export interface DeedEvents {
   consent_ignored: ConsentIgnored;
   consent_receipt: ConsentReceipt;
   permission_updated: PermissionUpdate;
+  permissions_key: PermissionsKey;
   claim_withheld: ClaimWithheld;
 }
 
@@ -152,6 +158,7 @@ const CHECKS: { readonly [Name in keyof DeedEvents]: { readonly [Field in keyof 
     removed: isList(isRule),
     by: oneOf("user", "program", "session"),
   },
+  permissions_key: { key: isText },
   claim_withheld: {
     item_id: isText,
     response_id: isText,

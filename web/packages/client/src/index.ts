@@ -14,6 +14,7 @@ export {
   type Deed,
   type DeedEvents,
   type PermissionUpdate,
+  type PermissionsKey,
   readDeed,
 } from "./deeds.ts";
 export { type AudioDevice, type AudioDevices, canChooseSpeaker, listDevices, watchDevices } from "./devices.ts";

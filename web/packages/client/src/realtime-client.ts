@@ -54,12 +54,15 @@ export interface RealtimeOptions {
   /** The user's id in the server's records. Default: a random one for each visit. A client token may name another. */
   user?: string;
   /**
-   * A name that the same user's calls share, where `settings` ask that accepted rules hold in later calls
-   * (`permissions: { keep: true }`). With `user` it opens what was allowed, so keep it secret, make it of 128 random bits,
-   * and keep it in the browser or at your backend. Default: a random one for each call.
+   * A name of the call, which its records show. Where a client token names the user, what is kept of accepted rules
+   * (`permissions: { keep: true }`) holds for the calls of one name; else it is a label. Default: a random one for each call.
    */
   session?: string;
-  /** Settings of the call, such as `instructions`, `voice`, `agent_name`. Default: the agent's own. */
+  /**
+   * Settings of the call, such as `instructions`, `voice`, `agent_name`. Default: the agent's own. With
+   * `permissions: { keep: true, key }`, accepted rules hold in later calls that show the same key: the one that the event
+   * `permissions_key` brought. The client shows it by itself in its own later calls.
+   */
   settings?: CallSettings;
   /** The user's turns lie between `press()` and `release()`. Default: false, turns are found in the voice. */
   pushToTalk?: boolean;
@@ -146,6 +149,7 @@ export class RealtimeClient extends Emitter<RealtimeEvents> {
   #callId: string | null = null;
   #shownToken = "";
   #tokenFault: unknown = null;
+  #permissionsKey: string | null = null;
   /** An error was told that explains the end of the call. */
   #explained = false;
 
@@ -288,6 +292,8 @@ export class RealtimeClient extends Emitter<RealtimeEvents> {
 
   async #open(): Promise<Call> {
     const { settings, pushToTalk = false, worklets } = this.#options;
+    const permissions = settings?.permissions;
+    const key = this.#permissionsKey ?? permissions?.key ?? "";
     const stops = this.#stops;
     this.#explained = false;
     this.#agent = this.#callId = null;
@@ -301,7 +307,7 @@ export class RealtimeClient extends Emitter<RealtimeEvents> {
       url: () => this.#address(user, session),
       projection: SHOWN,
       worklets: worklets === undefined ? inlinedWorklets() : workletsBelow(worklets),
-      settings: { ...settings, ...(tools.length > 0 && { tools }) },
+      settings: { ...settings, ...(permissions?.keep && { permissions: { ...permissions, key } }), ...(tools.length > 0 && { tools }) },
       devices: { microphoneId: this.microphone.choice, speakerId: this.speaker.choice, volume: this.speaker.volume },
       pushToTalk,
       resume: left,
@@ -397,6 +403,7 @@ export class RealtimeClient extends Emitter<RealtimeEvents> {
         break;
       case "server_custom": {
         const deed = readDeed(event);
+        if (deed?.name === "permissions_key") this.#permissionsKey = deed.value.key;
         if (deed) this.emit(deed.name, deed.value);
         break;
       }

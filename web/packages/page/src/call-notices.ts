@@ -3,6 +3,7 @@
 import { type ServerEvent, readDeed } from "@realtime-voice/client";
 import type { Call } from "./call.ts";
 import { permissionNotice } from "./consent-words.ts";
+import { say } from "./texts.ts";
 import type { NoticesView } from "./view/notices-view.ts";
 import * as words from "./words.ts";
 
@@ -31,6 +32,8 @@ export function tellAbout(call: Call, notices: NoticesView): void {
 function tellEvent(event: ServerEvent, notices: NoticesView): void {
   switch (event.type) {
     case "agent_error":
+      // In the reader's language, and no fault of the agent.
+      if (event.code === "rules_not_kept") return notices.show("permissions", { what: say("rules.endWithCall"), todo: "" }, "hint");
       return notices.show("agent", { what: event.message, todo: "" });
     case "server_goodbye":
     case "server_session_ended": {

@@ -102,6 +102,7 @@ export function foldCaptions(captions: Captions, event: ServerEvent | LocalSigna
   }
   const deed = event.type === "server_custom" ? readDeed(event) : null;
   if (deed?.name === "permission_updated") return { ...captions, permissions: deed.value };
+  if (deed?.name === "permissions_key") return captions;
   const bubbles = deed ? foldDeed(captions.bubbles, deed) : foldBubbles(captions.bubbles, event);
   return bubbles === captions.bubbles ? captions : { ...captions, bubbles };
 }
@@ -220,7 +221,7 @@ function given({ tool: work = NO_WORK }: Bubble, { input, state, suggested_rules
   return { ...work, ...asked, input: input === "{}" ? "" : input, ...(rules.length > 0 && { rules }) };
 }
 
-function foldDeed(bubbles: readonly Bubble[], deed: Exclude<Deed, { name: "permission_updated" }>): readonly Bubble[] {
+function foldDeed(bubbles: readonly Bubble[], deed: Exclude<Deed, { name: "permission_updated" | "permissions_key" }>): readonly Bubble[] {
   switch (deed.name) {
     case "consent_question": {
       const { value: question } = deed;

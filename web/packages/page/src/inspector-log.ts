@@ -117,8 +117,9 @@ export function passes(entry: LogEntry, { direction, audio, search }: Filter): b
 }
 
 function elide(key: string, value: unknown): unknown {
-  // A screenshot must not let another person resume the call.
+  // A screenshot must not let another person resume the call, or do what was allowed in it.
   if ((key === "token" || key === "resume_token") && typeof value === "string") return "…";
+  if (key === "key" && typeof value === "string" && value.startsWith("permissions_")) return "…";
   const binary = key === "audio" || key === "image" || key === "delta" || key === "data";
   if (!binary || typeof value !== "string" || value.length <= LONG_TEXT) return value;
   return `${value.slice(0, 32)}… (${value.length} characters)`;

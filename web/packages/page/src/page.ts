@@ -1,6 +1,6 @@
 /** The page: buttons, captions, voices and words around one call at a time. */
 
-import { CallController, type CallState, type Closing, MicrophoneError, type SpeakerCounters, listDevices, watchDevices } from "@realtime-voice/client";
+import { CallController, type CallState, type Closing, MicrophoneError, type SpeakerCounters, listDevices, readDeed, watchDevices } from "@realtime-voice/client";
 import { BackgroundTools } from "./background-tools.ts";
 import { type Call, CALL, stateOf } from "./call.ts";
 import { CallLinkFinder } from "./call-links.ts";
@@ -15,7 +15,7 @@ import { type ServerInfo, callUrl, fetchServerInfo } from "./server-info.ts";
 import { listenToKeys } from "./shortcuts.ts";
 import { Tabs } from "./tabs.ts";
 import { LANGUAGES, type Language, languageToBeginWith, presentLanguage, rememberLanguage, say, useLanguage, writeTexts } from "./texts.ts";
-import { browserRandom, browserUserId, forgetSessionId, ownSessionId } from "./user.ts";
+import { SESSION_ID, browserUserId, keepPermissionsKey, permissionsKey } from "./user.ts";
 import { BackgroundView } from "./view/background-view.ts";
 import { CaptionsView } from "./view/captions-view.ts";
 import { byId, drawnOncePerFrame, setText } from "./view/elements.ts";
@@ -78,7 +78,7 @@ const links = new CallLinkFinder(document.baseURI, USER);
 const background = new BackgroundTools(links, (tools) => backgroundView.render(tools));
 const backgroundView = new BackgroundView((tool) => void background.stop(tool));
 const settings = new SettingsView(loadPreferences(kept.always), hasConsent(kept.visit), change, (agreed) => keepConsent(kept.visit, agreed));
-const permissions = new PermissionsView(() => forgetSessionId(kept.always));
+const permissions = new PermissionsView(() => keepPermissionsKey(kept.always, null));
 const tabs = new Tabs(document.baseURI, (elsewhere) => {
   if (elsewhere) notices.show("tabs", words.OTHER_TAB);
   else notices.remove("tabs");
@@ -125,16 +125,16 @@ async function openCall(): Promise<Call> {
     ...(voice.value === "" ? {} : { voice: voice.value }),
     ...(chosen ? { model_provider: chosen.name } : {}),
     ...(recording ? { recording } : {}),
-    permissions: { keep: true },
+    permissions: { keep: true, key: permissionsKey(kept.always) },
   };
   if (recording) notices.show("recording", words.RECORDED, "hint");
   else notices.remove("recording");
   void noticeOtherVersion();
-  const sessionId = ownSessionId(kept.always, browserRandom);
-  const url = callUrl(document.baseURI, USER, sessionId);
+  permissions.endWithCall(false);
+  const url = callUrl(document.baseURI, USER, SESSION_ID);
   isHeld = preferences.pushToTalk;
   const options = { url, projection: CALL, worklets: WORKLETS, settings: wanted, devices: devices(), pushToTalk: isHeld };
-  return show(await CallController.open(options), sessionId);
+  return show(await CallController.open(options), SESSION_ID);
 }
 
 /** Resumes the call that this tab had before a reload. */
@@ -182,6 +182,9 @@ function show(opened: Call, sessionId: string): Call {
     if (event.type === "agent_ready") showModel(words.readModelInfo(event.model), event.agent_name);
     if (event.type === "agent_item_added" && event.item.role === "user") unsaid = "";
     if (event.type === "server_session_updated") answerChange("now");
+    const deed = event.type === "server_custom" ? readDeed(event) : null;
+    if (deed?.name === "permissions_key" && !keepPermissionsKey(kept.always, deed.value.key)) permissions.endWithCall(true);
+    if (event.type === "agent_error" && event.code === "rules_not_kept") permissions.endWithCall(true);
     if (event.type === "agent_error" && event.client_event_id === changing) answerChange("nextCall");
   });
   opened.on("change", draw);

@@ -37,8 +37,10 @@ test("what opens the call to others is not shown", () => {
   log.addEvent("in", event("server_session_resumed", { token: "call_1.secret" }), 0);
   log.addEvent("in", event("server_goodbye", { resume_token: "call_1.secret" }), 0);
   log.addEvent("out", { type: "client_session_resume", token: "call_1.secret", last_seq: 4 }, 0);
-  expect(log.entries.map(({ json }) => json.includes("secret"))).toEqual([false, false, false, false]);
-  expect(log.entries.at(-1)?.json).toContain('"last_seq": 4');
+  log.addEvent("in", event("server_custom", { name: "permissions_key", value: { key: "permissions_secret" } }), 0);
+  log.addEvent("out", { type: "client_session_create", config: { permissions: { keep: true, key: "permissions_secret" } } }, 0);
+  expect(log.entries.map(({ json }) => json.includes("secret"))).toEqual(Array(6).fill(false));
+  expect(log.entries[3]?.json).toContain('"last_seq": 4');
 });
 
 test("a filter shows a direction, audio or none, and what has all the words", () => {

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 
-import { forgetSessionId, ownSessionId, ownUserId } from "../src/user.ts";
+import { keepPermissionsKey, ownUserId, permissionsKey } from "../src/user.ts";
 
 function memory(): Storage {
   const kept = new Map<string, string>();
@@ -30,13 +30,21 @@ describe("the user of a browser", () => {
   });
 });
 
-describe("the session of a browser", () => {
-  it("has 128 random bits, and is the same until it is forgotten", () => {
+describe("the key to what was allowed", () => {
+  it("is the one that the server gave, until it is forgotten", () => {
     const here = memory();
-    const first = ownSessionId(() => here, ones);
-    expect(first).toBe(`page-${"01".repeat(16)}`);
-    expect(ownSessionId(() => here, (bytes) => bytes.fill(2))).toBe(first);
-    forgetSessionId(() => here);
-    expect(ownSessionId(() => here, (bytes) => bytes.fill(2))).toBe(`page-${"02".repeat(16)}`);
+    expect(permissionsKey(() => here)).toBe("");
+    expect(keepPermissionsKey(() => here, "permissions_1")).toBe(true);
+    expect(permissionsKey(() => here)).toBe("permissions_1");
+    expect(keepPermissionsKey(() => here, null)).toBe(true);
+    expect(permissionsKey(() => here)).toBe("");
+  });
+
+  it("is not kept where the browser keeps nothing", () => {
+    const forbidden = (): Storage => {
+      throw new Error("denied");
+    };
+    expect(keepPermissionsKey(forbidden, "permissions_1")).toBe(false);
+    expect(permissionsKey(forbidden)).toBe("");
   });
 });

@@ -11,7 +11,7 @@ export const CALLS_DE: CallTexts = {
   "calls.title": "Gespräche",
   "calls.mine": "Ihre Gespräche",
   "calls.of": "Gespräche von {user}",
-  "calls.none": "Noch keine Gespräche. Was gesprochen wird, ist hier zu lesen, währenddessen und später.",
+  "calls.none": "Noch keine Gespräche. Was gesprochen wird, ist hier zu lesen, währenddessen und später. Nur die Gespräche dieses Browsers stehen hier.",
   "calls.noMatch": "Kein Gespräch passt dazu.",
   "calls.search": "Gespräche nach ersten Worten, Agent oder Datum suchen",
   "calls.searchHint": "Erste Worte, Agent, Datum suchen",

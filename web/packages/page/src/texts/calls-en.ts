@@ -9,7 +9,7 @@ export const CALLS_EN = {
   "calls.title": "Calls",
   "calls.mine": "Your calls",
   "calls.of": "Calls of {user}",
-  "calls.none": "No calls yet. What is said in a call can be read here, while it goes on and later.",
+  "calls.none": "No calls yet. What is said in a call can be read here, while it goes on and later. Only the calls of this browser are listed.",
   "calls.noMatch": "No call matches.",
   "calls.search": "Search calls by their first words, agent or date",
   "calls.searchHint": "Search first words, agent, date",

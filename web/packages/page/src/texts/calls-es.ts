@@ -11,7 +11,7 @@ export const CALLS_ES: CallTexts = {
   "calls.title": "Llamadas",
   "calls.mine": "Sus llamadas",
   "calls.of": "Llamadas de {user}",
-  "calls.none": "Todavía no hay llamadas. Lo que se dice en una llamada se puede leer aquí, durante la llamada y después.",
+  "calls.none": "Todavía no hay llamadas. Lo que se dice en una llamada se puede leer aquí, durante la llamada y después. Solo aparecen las llamadas de este navegador.",
   "calls.noMatch": "Ninguna llamada coincide.",
   "calls.search": "Buscar llamadas por sus primeras palabras, agente o fecha",
   "calls.searchHint": "Buscar palabras, agente, fecha",

@@ -11,7 +11,7 @@ export const CALLS_ZH: CallTexts = {
   "calls.title": "通话",
   "calls.mine": "您的通话",
   "calls.of": "{user} 的通话",
-  "calls.none": "还没有通话。通话内容可以在此阅读，通话中和通话后均可。",
+  "calls.none": "还没有通话。通话内容可以在此阅读，通话中和通话后均可。这里只列出此浏览器的通话。",
   "calls.noMatch": "没有匹配的通话。",
   "calls.search": "按开头的话、智能体或日期搜索通话",
   "calls.searchHint": "搜索开头的话、智能体、日期",

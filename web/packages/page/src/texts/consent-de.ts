@@ -88,6 +88,7 @@ export const CONSENT_DE: ConsentTexts = {
   "rules.mode.dont_ask": "Niemand wird gefragt. Was Ihre Zustimmung bräuchte, wird abgelehnt.",
   "rules.mode.accept_edits": "Dateien in den Ordnern des Agenten dürfen ohne Rückfrage geändert werden.",
   "rules.hint": "Was Sie „ab jetzt“ erlauben, gilt auch in späteren Gesprächen mit diesem Browser.",
+  "rules.endWithCall": "Was Sie „ab jetzt“ erlauben, endet mit diesem Gespräch: Der Server oder dieser Browser bewahrt nichts davon auf.",
   "rules.forget": "Erlaubtes vergessen",
   "rules.forgotten": "Vergessen ab dem nächsten Gespräch.",
   "rules.added": "Keine Rückfrage mehr vor: {rules}.",

@@ -86,6 +86,7 @@ export const CONSENT_EN = {
   "rules.mode.dont_ask": "Nobody is asked. What would need your consent is refused.",
   "rules.mode.accept_edits": "Files in the agent’s folders may be changed without asking.",
   "rules.hint": "What you allow “from now on” also holds in later calls from this browser.",
+  "rules.endWithCall": "What you allow “from now on” ends with this call: the server or this browser keeps none of it.",
   "rules.forget": "Forget what I allowed",
   "rules.forgotten": "Forgotten from the next call on.",
   "rules.added": "No more questions before: {rules}.",

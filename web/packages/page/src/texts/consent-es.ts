@@ -88,6 +88,7 @@ export const CONSENT_ES: ConsentTexts = {
   "rules.mode.dont_ask": "No se pregunta a nadie. Lo que necesitaría su consentimiento se rechaza.",
   "rules.mode.accept_edits": "Los archivos de las carpetas del agente se pueden cambiar sin preguntar.",
   "rules.hint": "Lo que permita «a partir de ahora» vale también en llamadas posteriores desde este navegador.",
+  "rules.endWithCall": "Lo que permita «a partir de ahora» termina con esta llamada: el servidor o este navegador no guarda nada de ello.",
   "rules.forget": "Olvidar lo que permití",
   "rules.forgotten": "Olvidado a partir de la próxima llamada.",
   "rules.added": "Ya no se pregunta antes de: {rules}.",

@@ -88,6 +88,7 @@ export const CONSENT_ZH: ConsentTexts = {
   "rules.mode.dont_ask": "不询问任何人。需要您同意的操作会被拒绝。",
   "rules.mode.accept_edits": "可以不经询问修改智能体文件夹中的文件。",
   "rules.hint": "您“从现在起”允许的内容，在此浏览器以后的通话中也有效。",
+  "rules.endWithCall": "您“从现在起”允许的内容在本次通话结束后失效：服务器或此浏览器不予保存。",
   "rules.forget": "忘记我允许的内容",
   "rules.forgotten": "从下次通话起不再有效。",
   "rules.added": "以下内容不再询问：{rules}。",

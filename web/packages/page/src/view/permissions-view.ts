@@ -12,6 +12,8 @@ export class PermissionsView {
   readonly #mode = byId("rules-mode", HTMLElement);
   readonly #rules: KeyedList<PermissionRule>;
 
+  readonly #hint = byId("rules-hint", HTMLElement);
+
   constructor(onForget: () => void) {
     this.#rules = new KeyedList<PermissionRule>(this.#list, (_, place) => String(place), () => {
       const root = make("li", "");
@@ -24,6 +26,11 @@ export class PermissionsView {
       setText(forgotten, say("rules.forgotten"));
     });
     byId("open-settings", HTMLElement).addEventListener("click", () => setText(forgotten, ""));
+  }
+
+  /** Whether what is allowed ends with the call. */
+  endWithCall(ends: boolean): void {
+    setText(this.#hint, say(ends ? "rules.endWithCall" : "rules.hint"));
   }
 
   /** Shows what is in force; null where no call told it. */
