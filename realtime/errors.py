@@ -68,6 +68,13 @@ class BadTool(UsageError, ValueError):
         super().__init__(message, code="bad_tool")
 
 
+class BadOption(UsageError, ValueError, TypeError):
+    """An option has a value that it does not take. It is a ValueError and a TypeError as well."""
+
+    def __init__(self, message: str, *, code: str = "bad_option") -> None:
+        super().__init__(message, code=code)
+
+
 class WrongTime(UsageError, RuntimeError):
     """A method was called before or after its time."""
 

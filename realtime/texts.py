@@ -22,7 +22,10 @@ def as_utf8(data: bytes) -> bytes:
     """
     for mark, encoding in _MARKS:
         if data.startswith(mark) and data != mark:
-            return data[len(mark) :].decode(encoding).encode("utf-8", "surrogatepass")
+            data = data[len(mark) :]
+            if mark != codecs.BOM_UTF8:
+                return data.decode(encoding).encode("utf-8", "surrogatepass")
+            break
     if b"\0" in data[:4]:
         return data.decode("utf-16-be" if data[:1] == b"\0" else "utf-16-le").encode("utf-8", "surrogatepass")
     if b"\0" in data:
@@ -30,6 +33,9 @@ def as_utf8(data: bytes) -> bytes:
     with suppress(UnicodeDecodeError):
         data.decode("utf-8", "surrogatepass")
         return data
+    mended = data.decode("utf-8", "replace")
+    if sum(not one.isascii() for one in mended) > 2 * mended.count("\N{REPLACEMENT CHARACTER}"):
+        return mended.encode()  # mostly UTF-8, with a byte that is none: that byte alone is lost
     with suppress(UnicodeDecodeError):
         return data.decode("cp1252").encode()
     return data.decode("latin-1").encode()

@@ -43,6 +43,12 @@ def test_a_text_is_read_in_the_encoding_of_its_editor(data: bytes) -> None:
     assert as_utf8(data) == TEXT.encode()
 
 
+@pytest.mark.parametrize("text", [TEXT, "caf\u00e9 na\u00efve", "Stra\u00dfe \u20ac 5"])
+def test_a_byte_that_is_none_in_utf_8_costs_only_itself(text: str) -> None:
+    for mark in (b"", codecs.BOM_UTF8):
+        assert as_utf8(mark + text.encode() + b"\xff!").decode() == text + "\N{REPLACEMENT CHARACTER}!"
+
+
 def test_bytes_that_windows_does_not_know_stay_characters() -> None:
     assert as_utf8(b"\x81\xe9").decode() == "\x81é"
 

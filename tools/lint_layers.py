@@ -17,7 +17,7 @@ LAYERS: list[set[str]] = [
     {"errors", "version", "lazy"},
     {"runtime"},
     {"module"},
-    {"slices", "texts"},
+    {"options", "slices", "texts"},
     {"websocket", "message"},
     {"event", "permission"},
     {"audio", "state", "tool", "token", "formatter", "memory"},

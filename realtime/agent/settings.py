@@ -6,7 +6,7 @@ import re
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from difflib import get_close_matches
 from functools import partial
-from typing import Any, get_args
+from typing import Any
 
 import msgspec
 
@@ -17,7 +17,7 @@ from realtime.agent.input import Detector
 from realtime.agent.overlap import Recognise
 from realtime.agent.partial_words import recognise_words
 from realtime.agent.run_hooks import RunHooks
-from realtime.errors import ClientError, RealtimeError, UsageError
+from realtime.errors import BadOption, ClientError, RealtimeError, UsageError
 from realtime.event.base import REMOTE_MCP, HostedTool, Item
 from realtime.event.config import InterruptionMode, SessionConfig, ToolDeclaration, TurnAuthority, TurnDetection
 from realtime.event.decode import explain
@@ -27,11 +27,13 @@ from realtime.model.base import Profile, RealtimeModel, Settings
 from realtime.model.local.engine import SpeechEngine
 from realtime.model.voices import is_voice_of_a_service, voice_here
 from realtime.module import StateModule
+from realtime.options import check_options
 from realtime.tool import DEFAULT_TIMEOUT_S, Toolkit
 from realtime.tool.mcp.of_client import ClientServers
 from realtime.turn.consent import CONSENT_SILENCE_S
 
 CLIENT_TIMEOUT_S = 60.0
+_TIMES_ABOVE_0 = ("tool_timeout_s", "client_timeout_s", "consent_silence_s", "idle_prompt_s")
 
 
 OnEnter = Callable[[Any], Awaitable[None]]
@@ -60,7 +62,7 @@ class AgentSpec(StateModule):
         recognise: Recognise | None = None,
         engine: SpeechEngine | None = None,
         client_may_replace_tools: bool = False,
-        greeting: str = "",
+        greeting: str | None = "",
         on_enter: OnEnter | None = None,
         on_turn: OnTurn | None = None,
         fillers: Sequence[str] | None = None,
@@ -73,6 +75,12 @@ class AgentSpec(StateModule):
         super().__init__()
         if not isinstance(model, RealtimeModel):
             raise TypeError(f"model is a {type(model).__name__}: give a model, such as open_model('local')")
+        if isinstance(transfers, AgentSpec):
+            raise BadOption("transfers is a list of RealtimeAgents, also for one")
+        self.transfers = tuple(transfers)
+        """The agents that the model may hand its calls over to."""
+        transfer_tools(self.transfers)
+        check_options(AgentSpec.__init__, locals(), above_0=_TIMES_ABOVE_0)
         if not name.strip():
             raise UsageError("name is empty: give the agent a name that its users can say", code="bad_name")
         self.name = name
@@ -85,26 +93,15 @@ class AgentSpec(StateModule):
         self.tool_timeout_s = tool_timeout_s
         self.client_timeout_s = client_timeout_s
         self.consent_silence_s = consent_silence_s
-        if not consent_silence_s > 0:
-            raise UsageError("consent_silence_s is a number of seconds above 0", code="bad_consent_silence")
         self.make_detector = make_detector or silero_detector
         self.recognise = recognise or partial(recognise_words, engine=engine)
         self.client_may_replace_tools = client_may_replace_tools
-        self.greeting = greeting
+        self.greeting = greeting or ""
         self.fillers = _lines(fillers)
         self.idle_prompt_s = idle_prompt_s
-        if idle_prompt_s is not None and not idle_prompt_s > 0:
-            raise UsageError("idle_prompt_s is a number of seconds above 0, or None", code="bad_idle_prompt")
         self.description = description
-        self.transfers = tuple(transfers)
-        """The agents that the model may hand its calls over to."""
-        transfer_tools(self.transfers)
-        if isinstance(suggestions, str):
-            raise TypeError("suggestions is a list of sentences, such as ['What can you do?']")
         self.suggestions = [*suggestions]
         """Prompts that a page offers to its user."""
-        if claims not in get_args(ClaimsMode):
-            raise UsageError(f"claims is 'checked' or 'off', not {claims!r}", code="bad_claims")
         self.claims: ClaimsMode = claims
         self.origin = object()
         """The same for all copies of an agent."""

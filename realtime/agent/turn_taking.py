@@ -152,8 +152,8 @@ class TurnTaking:
         self.input.clear()
         self._replay.clear()
         if refusal is None:
+            self._clears += 1  # a model in this process confirms it at once
             self._send(base.AudioClear())
-            self._clears += 1
         self._context.forward(m.ModelInputClearedEvent())  # not every model confirms it
         self.signal(Signal.CLEAR)
         # What was requested meanwhile is still answered; otherwise nothing is awaited.

@@ -80,6 +80,10 @@ class UserTurn:
         """The words of all pieces, in spoken order."""
         return " ".join(text for text in self._texts.values() if text)
 
+    def has_words(self, piece_id: str) -> bool:
+        """Whether the complete words of a piece are known."""
+        return bool(self._texts.get(piece_id)) and not self.quiet
+
     def caption(self, piece_id: str, delta: str) -> str | None:
         """Return how these words of a piece extend the turn's caption; None if they were reported before."""
         if self.quiet:

@@ -111,6 +111,8 @@ class UserTurns:
         """
         turn = self.turn_of(event.item_id)
         match event:
+            case m.ModelInputTranscriptionDeltaEvent() if not event.delta and turn.has_words(event.item_id):
+                return None  # a guess that comes too late
             case m.ModelInputTranscriptionDeltaEvent():
                 delta = turn.caption(event.item_id, event.delta) if event.delta else ""
                 if delta is not None:

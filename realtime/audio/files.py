@@ -58,9 +58,9 @@ def read_pcm16(path: str | os.PathLike[str], rate_hz: int, *, channel: int | Non
         why = error.error_string if kind is None else f"it is {kind}; convert it with `ffmpeg -i FILE FILE.wav`"
         raise ValueError(f"{name} is not a readable audio file: {why if data else 'it is empty'}") from None
     n_channels = samples.shape[1]
-    if channel is not None and not 0 <= channel < n_channels:
+    if channel not in (None, *range(n_channels)):
         has = "one channel, 0" if n_channels == 1 else f"the channels 0 to {n_channels - 1}"
-        raise ChannelError(name, f"it has no channel {channel}, but {has}")
+        raise ChannelError(name, f"it has no channel {channel!r}, but {has}")
     if channel is None and _is_call(samples, file_hz):
         raise ChannelError(name, "each of its channels, 0 and 1, holds one side of a call: choose one")
     mono = _mixed(samples) if channel is None else samples[:, channel]

@@ -19,15 +19,17 @@ from realtime.client.exchange import Exchange
 from realtime.client.gain import Gain
 from realtime.client.line import Line
 from realtime.client.microphone import RecordedMicrophone
-from realtime.client.outbox import Frame
+from realtime.client.outbox import INPUT_HZ, Frame
 from realtime.client.session import ClientSession, Event
-from realtime.client.speaker import Speaker
+from realtime.client.speaker import OUTPUT_HZ, Speaker
 from realtime.client.voices import LiveVoices
-from realtime.errors import CallError, UsageError
+from realtime.errors import BadOption, CallError, UsageError
 from realtime.event import ClientEvent, ServerEvent, SessionConfig
 from realtime.event import server as s
+from realtime.event.base import AudioFormat
 from realtime.event.client import ClientResponseCreateEvent
 from realtime.message import Msg, PermissionRule, ToolCallBlock
+from realtime.options import check_options
 from realtime.runtime import Runtime, iso
 from realtime.state.replies import ReplyProjection, messages
 from realtime.tool import Toolkit
@@ -76,15 +78,20 @@ async def connect(
     """Call an agent; the block is the call.
 
     `url` is what `realtime serve` prints, that of a room (`.../rooms/demo`), or the address of a WebSocket of the
-    native protocol. `config` has the settings of the call; its audio formats are ignored: a call takes pcm16 at 16 kHz
-    and gives it at 24 kHz, mono. `tools` are functions that run here (`realtime.tool.Toolkit` says which are fit).
+    native protocol. `config` has the settings of the call; other audio formats than those of this client are
+    refused: pcm16, mono, 16 kHz there and 24 kHz back. `tools` are functions that run here (see
+    `realtime.tool.Toolkit`).
     `user` is this client's label (in a room its name), `token` what the server asks for, if the url does not have it.
     `output_latency_s` is the time from a block of `Call.audio` to the ear.
 
     A lost network does not end the call: it is resumed as soon as the server can be reached, everything that was said
     meanwhile is said, and everything that was missed comes. Leaving the block ends the call; so does cancelling, within
-    about a second. Raises CallError where the call cannot be made, UsageError for a wrong address.
+    about a second. Raises CallError where the call cannot be made, UsageError for a wrong address or setting.
     """
+    check_options(connect, locals())
+    if not user.strip():
+        raise BadOption("user is empty: give this client a label, or leave it out")
+    _check_formats(msgspec.to_builtins(config) if config is not None else {})
     call = Call(
         socket_address(url, user, token),
         config or SessionConfig(),
@@ -251,6 +258,7 @@ class Call:
         """Send an event of the protocol, as an object or a dict. Raises CallError where the call is over."""
         self._check()
         written = event if isinstance(event, dict) else _without_none(event.model_dump())
+        _check_formats(written.get("config"))
         self._exchange.sent(written)
         self._session.send(written)
 
@@ -598,3 +606,19 @@ def _written(config: SessionConfig, toolkit: Toolkit) -> dict[str, Any]:
     if len(toolkit):
         written["tools"] = [*written.get("tools", ()), *msgspec.to_builtins(toolkit.declarations())]
     return written
+
+
+def _check_formats(config: Any) -> None:
+    """Raise BadOption for audio formats that are not those of this client."""
+    given = config if isinstance(config, dict) else {}
+    for key, own_hz, remedy in (
+        ("input_audio_format", INPUT_HZ, "resample what you send"),
+        ("output_audio_format", OUTPUT_HZ, "resample what you get"),
+    ):
+        said = {name: value for name, value in (given.get(key) or {}).items() if value is not None}
+        try:
+            fits = msgspec.convert(said, AudioFormat).rate_hz(own_hz) == own_hz
+        except (ValueError, AttributeError):
+            fits = False
+        if not fits:
+            raise BadOption(f"{key} of this client is pcm16, mono, at {own_hz} Hz: leave it out, and {remedy}")

@@ -17,6 +17,7 @@ from realtime.event.base import (
     check_tool_count,
 )
 from realtime.event.decode import explain
+from realtime.options import check_fields
 
 TurnAuthority = Literal["provider", "server", "client"]
 Expectation = Literal["digits", "spelling", "yes_no"]
@@ -63,6 +64,9 @@ class TurnDetection(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
     protect_ms: int | None = None
 
     def __post_init__(self) -> None:
+        check_fields(self)
+        if self.threshold is not None and not -1 <= self.threshold <= 1:
+            raise ValueError(f"threshold is {self.threshold}, it is between 0 and 1 (DashScope's goes down to -1)")
         for name, least in (("silence_duration_ms", 1), ("min_speech_ms", 0), ("min_words", 0), ("protect_ms", 0)):
             value = getattr(self, name)
             if value is not None and value < least:
@@ -151,6 +155,9 @@ class SessionConfig(msgspec.Struct, frozen=True, kw_only=True):
     permissions: PermissionSettings | None = None
 
     def __post_init__(self) -> None:
+        check_fields(self)
+        if isinstance(self.max_output_tokens, int) and self.max_output_tokens < 1:
+            raise ValueError(f"max_output_tokens is {self.max_output_tokens}, it has to be at least 1, or 'inf'")
         check_tool_count(len(self.tools or ()) + len(self.hosted_tools or ()))
 
     @classmethod

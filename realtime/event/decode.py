@@ -54,8 +54,8 @@ def check_fields(event: Any) -> None:
     """
     for name, kind, classes in _fields_of(cast(Hashable, type(event))):
         value = getattr(event, name)
-        if type(value) in classes:
-            continue
+        if type(value) in classes or (get_origin(kind) is dict and isinstance(value, msgspec.Struct)):
+            continue  # settings may be an object already
         try:
             read = msgspec.convert(value, kind)
         except (msgspec.ValidationError, TypeError) as error:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Hashable, Sequence
+from enum import Enum
 from typing import Any, TypeVar
 
 import msgspec
@@ -122,6 +123,8 @@ def _joined(found: re.Match[str]) -> str:
 def _with_whole(value: T) -> T:
     made: Any = value
     match value:
+        case Enum():
+            pass  # a text of an enumeration stays what it is
         case str():
             made = whole(value)
         case list() | tuple():

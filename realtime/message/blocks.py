@@ -290,24 +290,52 @@ def _refuse(constant: str) -> None:
 def read_json(text: str) -> Any:
     """Return what JSON of a model holds.
 
-    Models also write it in a code fence, behind a BOM, with line breaks within texts, or as Python prints it. Raises
-    ValueError, which says "not valid JSON", for everything else.
+    Models also write it in a code fence, behind a BOM, with line breaks within texts, a comma behind the last entry,
+    half a character, or as Python prints it. Raises ValueError, which says "not valid JSON", for everything else.
     """
     text = text.strip().removeprefix("\ufeff").lstrip()
     if text.startswith("```") and text.endswith("```") and "\n" in text:
         text = text.partition("\n")[2].removesuffix("```").strip()
     try:
         return msgspec.json.decode(text)
-    except (msgspec.DecodeError, UnicodeEncodeError, RecursionError) as error:
-        for read in (partial(json.loads, strict=False, parse_constant=_refuse), ast.literal_eval):
+    except UnicodeEncodeError:
+        return read_json(_HALF.sub(_LOST, text))
+    except (msgspec.DecodeError, RecursionError) as error:
+        for read in (_lenient, partial(_lenient, comma=""), ast.literal_eval):
             if not isinstance(error, msgspec.DecodeError) or not text.startswith(("{", "[")):
                 break
             try:
-                # Encoded, since both take what is no JSON: halves of characters, sets.
-                return msgspec.json.decode(msgspec.json.encode(read(text)))
+                # Encoded, since Python takes what is no JSON, such as sets.
+                return msgspec.json.decode(msgspec.json.encode(_whole(read(text))))
             except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError, OverflowError):
                 continue
         raise ValueError(f"not valid JSON: {error}") from error
+
+
+_HALF = re.compile("[\ud800-\udfff]")
+_LOST = "\N{REPLACEMENT CHARACTER}"
+_TEXT_OR_LAST_COMMA = re.compile(r'("(?:[^"\\]|\\.)*"?)|,(?=\s*[}\]])', re.DOTALL)
+
+
+def _lenient(text: str, comma: str = ",") -> Any:
+    """Return what Python's reader makes of JSON.
+
+    An empty `comma` drops those behind a last entry.
+    """
+    if not comma:
+        text = _TEXT_OR_LAST_COMMA.sub(lambda found: found[1] or "", text)
+    return json.loads(text, strict=False, parse_constant=_refuse)
+
+
+def _whole(value: Any) -> Any:
+    match value:
+        case str():
+            return _HALF.sub(_LOST, value)
+        case list():
+            return [*map(_whole, value)]
+        case dict():
+            return {_whole(name): _whole(one) for name, one in value.items()}
+    return value
 
 
 def read_input(text: str) -> Any:

@@ -411,6 +411,7 @@ def _block(entry: Any) -> Block:
 def _types(block_type: str | Sequence[str] | None) -> tuple[str, ...]:
     wanted = tuple(BLOCK_CLASSES) if block_type is None else block_type
     wanted = (wanted,) if isinstance(wanted, str) else tuple(wanted)
+    wanted = tuple("tool_call" if name == "tool_use" else name for name in wanted)  # as AgentScope 1.x calls it
     if unknown := [name for name in wanted if name not in BLOCK_CLASSES]:
         raise ValueError(f"unknown block type {unknown[0]!r}: one of {', '.join(BLOCK_CLASSES)}")
     return wanted

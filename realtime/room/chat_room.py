@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping, Sequence
+from difflib import get_close_matches
 from functools import partial
-from typing import Any, get_args
+from typing import Any
 
 from realtime.agent.base import AgentBase
 from realtime.agent.detector import DetectorFactory, silero_detector
@@ -18,12 +19,13 @@ from realtime.agent.overlap import Recognise
 from realtime.agent.partial_words import recognise_words
 from realtime.agent.realtime import Outlet, RealtimeAgent
 from realtime.call.session import Session, queue_listener
-from realtime.errors import ClientError, UsageError
+from realtime.errors import BadOption, ClientError, UsageError
 from realtime.event import client as c
 from realtime.event import server as s
 from realtime.event.config import InterruptionMode, SessionConfig
 from realtime.model.local.engine import SpeechEngine
 from realtime.module import StateModule
+from realtime.options import check_options
 from realtime.room.agent_participant import Listens
 from realtime.room.consent import ConsentBy
 from realtime.room.context import RoomContext
@@ -96,13 +98,16 @@ class ChatRoom(StateModule):
         name: str = "room",
     ) -> None:
         super().__init__()
+        _check_floor(floor)
+        check_options(ChatRoom.__init__, locals(), above_0=("tool_timeout_s",))
+        if not name.strip():
+            raise BadOption("name is empty: give the room a name, or leave it out")
+        if max_humans < 1:
+            raise BadOption(f"max_humans is at least 1, not {max_humans}")
+        if max_agent_turns < 0:
+            raise BadOption(f"max_agent_turns is 0 or more, not {max_agent_turns}")
         if agents is not None and not agents:
             raise UsageError("agents is empty: leave it out for a room of humans alone", code="no_agents")
-        _check_floor(floor)
-        if consent_by not in get_args(ConsentBy):
-            raise UsageError(f"consent_by is one of {', '.join(get_args(ConsentBy))}", code="bad_consent_by")
-        if interruption not in get_args(InterruptionMode):
-            raise UsageError(f"interruption is one of {', '.join(get_args(InterruptionMode))}", code="bad_interruption")
         self._make_voice = make_voice or embedded_voices(engine)
         self._tool_timeout_s = tool_timeout_s
         made = [as_realtime(agent, self._make_voice, tool_timeout_s) for agent in agents or ()]
@@ -127,6 +132,10 @@ class ChatRoom(StateModule):
         self.on_event = people.record.on_event
         """Called with each event of the room."""
         by_name = {name.casefold(): how for name, how in (listens or {}).items()}
+        for name in by_name:
+            near = get_close_matches(name, [agent.name.casefold() for agent in made], 1, 0.75)
+            if near and near != [name]:
+                raise BadOption(f"listens names {name!r}, but the agent is called {near[0]!r}")
         default: Listens = "audio" if floor is broadcast else "text"
         self.turns = RoomTurns(
             self._context,

@@ -18,6 +18,7 @@ from starlette.types import ASGIApp, Lifespan, Message, Receive, Scope, Send
 
 from realtime.event.frames import SUBPROTOCOL
 from realtime.model.local.engine import SpeechEngine
+from realtime.options import check_options
 from realtime.server.calls_api import Cases
 from realtime.server.connections import Connections, highest_descriptor
 from realtime.server.embedding import Embedding, page_folder, with_loopback_names
@@ -98,6 +99,7 @@ def create_app(
     `/readyz` calls `is_ready`. `lifespan` is FastAPI's. `app.state.calls` holds the calls, `app.state.settings` the
     settings, and `app.state.connections` counts connections under `realtime serve`.
     """
+    check_options(create_app, locals())
     settings = settings or ServerSettings()
     gate = Gate(settings)
     router = voice_router(

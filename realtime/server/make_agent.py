@@ -7,6 +7,7 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 from realtime.agent import RealtimeAgent
+from realtime.errors import BadOption
 from realtime.room.human_participant import HumanParticipant
 
 AGENT_PARAMETERS = ("user", "config", "call_id", "greets")
@@ -16,6 +17,18 @@ MakeAgent = Callable[..., RealtimeAgent | HumanParticipant | Awaitable[RealtimeA
 It is given those of `user` (str), `config` (SessionConfig), `call_id` (str) and `greets` (bool: whether clients of this
 vocabulary expect an agent that speaks first) that it has parameters for, by name.
 """
+
+
+def check_make_agent(make_agent: MakeAgent) -> None:
+    """Raise BadOption for what cannot make the agent of each call."""
+    given: Any = make_agent
+    if isinstance(given, RealtimeAgent) or not callable(given):
+        raise BadOption(f"make_agent is a function that makes a new agent for each call, not a {type(given).__name__}")
+    for one in inspect.signature(make_agent).parameters.values():
+        is_open = one.default is one.empty and one.kind not in (one.VAR_POSITIONAL, one.VAR_KEYWORD)
+        if is_open and one.name not in AGENT_PARAMETERS:
+            known = ", ".join(AGENT_PARAMETERS)
+            raise BadOption(f"make_agent has a parameter {one.name!r} that no call fills: those of calls are {known}")
 
 
 async def make_agent_of(make_agent: MakeAgent, **known: Any) -> RealtimeAgent | HumanParticipant:

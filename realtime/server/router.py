@@ -11,6 +11,7 @@ from fastapi.responses import JSONResponse
 
 from realtime.errors import ClientError
 from realtime.model.local.engine import SpeechEngine, use_engine
+from realtime.options import check_options
 from realtime.server.archive import Archive
 from realtime.server.calls import Calls
 from realtime.server.calls_api import Cases, calls_router
@@ -18,7 +19,7 @@ from realtime.server.client_tokens import MAX_BODY_BYTES
 from realtime.server.connections import OpenFiles
 from realtime.server.embedding import client_route
 from realtime.server.gate import Gate
-from realtime.server.make_agent import MakeAgent
+from realtime.server.make_agent import MakeAgent, check_make_agent
 from realtime.server.models import PAGE_PROVIDERS
 from realtime.server.models import page_providers as providers_with_key
 from realtime.server.recordings import Recordings
@@ -63,6 +64,7 @@ def voice_router(
     rooms at `{prefix}/rooms/{room_id}/ws`; None: there are none. `engine` holds the speech parts of its calls; None:
     the installed ones, loaded when a call needs them. When the application stops, its calls are ended.
     """
+    check_options(voice_router, locals())
     settings = settings or ServerSettings()
     offered = providers_with_key() if page_providers is None else page_providers
     gate = gate or Gate(settings)
@@ -97,6 +99,7 @@ def voice_router(
         if recordings is not None:
             recordings.close()
 
+    check_make_agent(make_agent)
     router = VoiceRouter(prefix=prefix, lifespan=lifespan, dependencies=dependencies)
     router.calls = calls
     endpoint = SocketEndpoint(make_agent, calls, settings, gate)

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from urllib.parse import urlsplit
 
 from realtime.call.limits import Limits
+from realtime.options import check_fields
 from realtime.server.admission import DEFAULT_MAX_BUSY, DEFAULT_MAX_LAG_MS
 from realtime.tool.mcp.hosts import place_of
 
@@ -101,6 +103,7 @@ class ServerSettings:
     """The protocols of other services to serve: `openai`, `gemini`, `dashscope`; None: all of them."""
 
     def __post_init__(self) -> None:
+        check_fields(self)
         if self.token is not None and not self.token:
             raise ValueError("the token is empty: leave it out, or give one")
         if self.token is not None and not (self.token.isascii() and self.token.isprintable()):
@@ -118,3 +121,16 @@ class ServerSettings:
             raise ValueError("what is kept is bounded by 0 or more")
         if self.max_lag_ms <= 0 or self.max_busy <= 0:
             raise ValueError("a server that is always overloaded is of no use: lag and busy share are more than 0")
+        if self.max_busy > 1:
+            raise ValueError(f"max_busy is the share of one core, at most 1, not {self.max_busy}")
+        if strange := [one for one in self.allowed_origins if one != "*" and not _is_origin(one)]:
+            raise ValueError(f"allowed_origins are origins, such as https://example.org, not {strange[0]!r:.80}")
+
+
+def _is_origin(text: str) -> bool:
+    """Whether a browser may send this as a page's origin."""
+    try:
+        parts = urlsplit(text)
+    except ValueError:
+        return False
+    return bool(parts.scheme and parts.netloc) and parts[2:] in (("", "", ""), ("/", "", ""))

@@ -203,7 +203,10 @@ def _read_foreign(wanted: type, value: Any) -> Any:
 
 def _describe_foreign(wanted: type) -> dict[str, Any]:
     if hasattr(wanted, "model_json_schema"):
-        schema: dict[str, Any] = wanted.model_json_schema()
+        try:
+            schema: dict[str, Any] = wanted.model_json_schema()
+        except AttributeError as error:  # the base class of all models has none
+            raise TypeError(str(error)) from error
         return schema
     raise NotImplementedError
 

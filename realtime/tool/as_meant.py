@@ -14,6 +14,8 @@ from realtime.message.blocks import read_json
 _KINDS = {str: "string", int: "integer", float: "number", bool: "boolean", dict: "object", list: "array"}
 _EVERY = frozenset((*_KINDS.values(), "null"))
 _MAX_DEPTH = 32
+_TRUTHS = {"yes": True, "y": True, "on": True, "t": True, "no": False, "n": False, "off": False, "f": False}
+"""Further words that pydantic reads as True or False."""
 
 
 def as_meant(arguments: dict[str, Any], schema: Mapping[str, Any]) -> dict[str, Any]:
@@ -97,7 +99,7 @@ def _in_text(text: str, kinds: frozenset[str]) -> Any:
     try:
         value = read_json(text)
     except ValueError:
-        return text
+        return _TRUTHS.get(text.strip().lower(), text) if "boolean" in kinds else text
     if isinstance(value, float) and value.is_integer() and "number" not in kinds:
         value = int(value)
     kind = _kind_of(value)

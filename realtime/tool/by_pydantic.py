@@ -26,7 +26,7 @@ def adapted(annotation: Any, name: str) -> tuple[Read, dict[str, Any]]:
     try:
         adapter: TypeAdapter[Any] = TypeAdapter(annotation)
         schema = adapter.json_schema()
-    except (PydanticUserError, ImportError, RecursionError) as error:
+    except (PydanticUserError, ImportError, RecursionError, AttributeError) as error:  # the base class has no schema
         raise TypeError(str(error).strip().partition("\n")[0].rstrip(".")) from error
 
     def read(value: Any) -> Any:

@@ -8,13 +8,14 @@ from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any, Literal, get_args
+from typing import Any, Literal
 
 import msgspec
 
-from realtime.errors import BadTool
+from realtime.errors import BadOption, BadTool
 from realtime.event import ToolDeclaration
 from realtime.message import PermissionBehavior, PermissionRule, ToolCallBlock
+from realtime.options import check_fields
 from realtime.permission import Consent, Match, PermissionContext, PermissionDecision, ToolPermissions
 from realtime.permission.tools import rules_of
 from realtime.tool.arguments import Arguments, GivenSchema, Reader, write_foreign, written_out
@@ -179,7 +180,7 @@ class ToolOptions:
     confirm: bool = False
     consent: Consent | None = None
     question: str | None = None
-    claims: Sequence[str] = ()
+    claims: Sequence[str] | str = ()
     permissions: ToolPermissions | None = None
     preset: dict[str, Any] = field(default_factory=dict)
     json_schema: dict[str, Any] | None = None
@@ -191,6 +192,15 @@ class ToolOptions:
     read_only: bool = False
     stops_with_reply: bool = False
     mcp_name: str | None = None
+
+    def check(self, name: str) -> None:
+        """Raise BadTool for options that no tool can have."""
+        try:
+            check_fields(self)
+        except BadOption as error:
+            raise BadTool(f"tool {name!r}: {error}") from None
+        if self.announce != "spoken" and not self.background:
+            raise BadTool(f"tool {name!r}: announce is for one in the background: add background=True")
 
     def over(self, own: ToolOptions) -> ToolOptions:
         """Return these options; an object's `own` ones hold where these say nothing."""
@@ -242,6 +252,7 @@ def make_tool(
     own_name = name_of(function)
     renamed, name = name is not None, name or own_name
     _check_name(name)
+    options.check(name)
     said, descriptions = parse_docstrings(docs)
     if options.is_brief is not None:
         said = said.partition("\n\n")[0] if options.is_brief else _SHORT_AND_LONG.sub(r"\1\n", said)
@@ -269,7 +280,7 @@ def make_tool(
         preset_kwargs=options.preset,
         original_name=own_name if renamed else None,
         postprocess_func=options.postprocess,
-        consent=_consent(options, name),
+        consent=_consent(options),
         question=_question(options, name, schema),
         claims=(options.claims,) if isinstance(options.claims, str) else (*options.claims,),
         permissions=_permissions(options.permissions, name),
@@ -280,10 +291,8 @@ def make_tool(
     )
 
 
-def _consent(options: ToolOptions, name: str) -> Consent | None:
-    """Return how a tool asks. One with a question asks. Raises BadTool for another word."""
-    if options.consent is not None and options.consent not in get_args(Consent):
-        raise BadTool(f"consent of tool {name!r} is one of {', '.join(get_args(Consent))}, not {options.consent!r}")
+def _consent(options: ToolOptions) -> Consent | None:
+    """Return how a tool asks. One with a question asks."""
     return options.consent or ("either" if options.confirm or options.question else None)
 
 

@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from realtime.message import DataBlock, TextBlock, ToolCallBlock, ToolOutput, ToolResultBlock, ToolResultState
+from realtime.message import (
+    DataBlock,
+    TextBlock,
+    ToolCallBlock,
+    ToolOutput,
+    ToolResultBlock,
+    ToolResultState,
+    read_block,
+)
 from realtime.runtime import unique_id
 
 
@@ -46,6 +54,12 @@ class ToolResponse:
     """A generator gave it."""
 
     def __post_init__(self) -> None:
+        if isinstance(self.content, list | tuple) and any(isinstance(block, Mapping) for block in self.content):
+            # As AgentScope 1.x makes them.
+            read = [read_block(one) if isinstance(one, Mapping) else one for one in self.content]
+            self.content = [block for block in read if isinstance(block, TextBlock | DataBlock)]
+            if len(self.content) < len(read):
+                raise TypeError("the content of a ToolResponse is a list of text and data blocks")
         if self.is_interrupted and self.state is ToolResultState.SUCCESS:
             self.state = ToolResultState.INTERRUPTED
 

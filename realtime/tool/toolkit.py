@@ -13,9 +13,10 @@ from functools import partial
 from typing import Any, Literal, Self, TypeVar
 from weakref import WeakSet
 
-from realtime.errors import BadTool, ToolError
+from realtime.errors import BadOption, BadTool, ToolError
 from realtime.event import ToolDeclaration
-from realtime.message import ToolCallBlock, ToolResultBlock, ToolResultState
+from realtime.message import ToolCallBlock, ToolResultBlock, ToolResultState, read_block
+from realtime.options import check_options
 from realtime.permission import Consent, PermissionDecision, PermissionEngine, ToolPermissions
 from realtime.runtime import unique_id
 from realtime.tool.background import BACKGROUND_TIMEOUT_S, Announce, BackgroundTasks, current_owner
@@ -73,6 +74,7 @@ class Toolkit(GroupedTools):
         executor: Executor | None = None,
     ) -> None:
         super().__init__()
+        check_options(Toolkit.__init__, locals())
         self._executor = executor
         self._middlewares: list[Middleware] = []
         self._mcp: list[Registration] = []
@@ -395,9 +397,15 @@ class Toolkit(GroupedTools):
         return last.result_of(call)
 
     def call_tool_function(
-        self, tool_call: ToolCallBlock, *, timeout_s: float | Literal["scope"] | None = "scope", failure: str = ""
+        self,
+        tool_call: ToolCallBlock | Mapping[str, Any],
+        *,
+        timeout_s: float | Literal["scope"] | None = "scope",
+        failure: str = "",
     ) -> ToolResponses:
         """Run one call; gives its responses, each of which holds all of the result so far.
+
+        The call may be the JSON object of a block, also of a `tool_use`.
 
         `async for response in await toolkit.call_tool_function(call)` works with and without the `await`. The limit of
         time is that of the scope in force: in a voice call its `tool_timeout_s`, else 600 s. Every failure
@@ -406,7 +414,10 @@ class Toolkit(GroupedTools):
         """
         if timeout_s == "scope":
             timeout_s = (current_scope() or self._scope).tool_timeout_s
-        return ToolResponses(self._without_errors(tool_call, timeout_s, failure))
+        call = tool_call if isinstance(tool_call, ToolCallBlock) else read_block(tool_call)
+        if not isinstance(call, ToolCallBlock):
+            raise BadOption(f"tool_call is a block of the type tool_call, not {call.type}")
+        return ToolResponses(self._without_errors(call, timeout_s, failure))
 
     async def _without_errors(
         self, call: ToolCallBlock, timeout_s: float | None, failure: str
@@ -516,6 +527,9 @@ class Toolkit(GroupedTools):
         self, function: Callable[..., Any], name: str | None, options: ToolOptions
     ) -> RegisteredToolFunction:
         """Return the tool that a function makes (see `make_tool`). Raises BadTool."""
+        check_options(Toolkit._registered, {"function": function, "name": name})
+        if name == "":
+            raise BadTool("name is empty: leave it out for the function's own name")
         if options.group != BASIC and options.group not in self.groups:
             raise BadTool(f"there is no group of tools named {options.group!r}: create it first")
         if isinstance(function, ToolObject):

@@ -326,7 +326,7 @@ def test_the_program_of_the_guide_runs() -> None:
 
 
 async def test_an_unknown_mode_is_refused() -> None:
-    with pytest.raises(UsageError, match="claims is 'checked' or 'off'"):
+    with pytest.raises(UsageError, match="claims is one of 'off', 'checked', not 'always'"):
         RealtimeAgent("Robin", "", ScriptedModel([]), claims="always")  # type: ignore[arg-type]
 
 

@@ -581,6 +581,24 @@ async def test_cleared_audio_is_reported_once_whether_or_not_the_model_confirms_
         assert len(made.link.got(base.AudioClear)) == 1
 
 
+async def test_a_model_that_confirms_at_once_does_not_report_cleared_audio_twice(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A model of this process does, before it returns."""
+    async with call(config=MANUAL) as made:
+        send = made.link.send
+
+        def send_and_confirm(message: base.ModelInput) -> None:
+            send(message)
+            if isinstance(message, base.AudioClear):
+                made.link.say(m.ModelInputClearedEvent())
+
+        monkeypatch.setattr(made.link, "send", send_and_confirm)
+        for _ in range(2):
+            made.receive(c.ClientAudioClearEvent())
+        assert len(made.of(s.AgentInputClearedEvent)) == 2
+
+
 async def test_what_a_model_cannot_forget_is_refused_and_stays_part_of_the_turn() -> None:
     async with call(profile=msgspec.structs.replace(PROFILE, supports_audio_clear=False), config=MANUAL) as made:
         made.receive(c.ClientAudioClearEvent(event_id="nothing yet"))

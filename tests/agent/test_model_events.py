@@ -430,6 +430,8 @@ async def test_a_guess_at_the_users_words_is_told_and_is_none_of_them() -> None:
         told = made.of(s.AgentInputTranscriptionDeltaEvent)
         assert [(one.delta, one.interim) for one in told] == [("", "Good mourning"), ("Good morning.", None)]
         assert made.transcript() == [("user", "Good morning.")]
+        made.link.say(m.ModelInputTranscriptionDeltaEvent(item_id="u1", delta="", interim="Good warning"))
+        assert len(made.of(s.AgentInputTranscriptionDeltaEvent)) == 2  # it comes behind the words
 
 
 THOUGHT = "They greet. I greet back."

@@ -315,7 +315,7 @@ async def test_what_cannot_be_is_refused() -> None:
         await agent.say("Hello.")
     with pytest.raises(UsageError, match="above 0"):
         RealtimeAgent("Friday", "", FakeModel(), idle_prompt_s=0)
-    with pytest.raises(TypeError, match="list of sentences"):
+    with pytest.raises(TypeError, match="fillers is a list of texts"):
         RealtimeAgent("Friday", "", FakeModel(), fillers="One moment.")
     with pytest.raises(ProviderError, match="no key"):
         async with RealtimeAgent("Friday", "", FakeModel(refuses=ProviderError("no key", code="no_key"))):

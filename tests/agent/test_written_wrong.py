@@ -19,7 +19,7 @@ from realtime.event.client import (
     ClientTextAppendEvent,
     ClientToolResultEvent,
 )
-from realtime.event.config import TurnDetection
+from realtime.event.config import SessionConfig, TurnDetection
 from realtime.message import ToolCallBlock
 from realtime.model.chat import AnthropicChatModel, GeminiChatModel, OpenAIChatModel
 from realtime.model.local.model import LocalRealtimeModel
@@ -27,8 +27,12 @@ from realtime.model.openai_family.openai import OpenAIRealtimeModel
 from realtime.model.scripted import ScriptedModel
 from realtime.module import StateModule
 from realtime.room import ChatRoom
+from realtime.server.app import create_app
 from realtime.server.rooms import Rooms
+from realtime.server.router import voice_router
+from realtime.server.settings import ServerSettings
 from realtime.state.json_sessions import JSONSession
+from realtime.testing import Expected, Guard, Network, Person, Returned, Silence, Speak, WaitFor
 from realtime.testing.call import voice_call
 from realtime.testing.cases.stand_in import Say, StandIn
 from realtime.testing.client.steps import Type, WaitUntilHeard
@@ -58,9 +62,9 @@ def tool(**options: Any) -> Toolkit:
     [
         (lambda: tool(question="Pay {sum}?"), "names {sum}, which is no argument of it; it has amount"),
         (lambda: tool(question="Pay {amount} to {whom}?", consent="card"), "names {whom}"),
-        (lambda: tool(consent="voise"), "consent of tool 'pay' is one of voice, card, either, not 'voise'"),
+        (lambda: tool(consent="voise"), "tool 'pay': consent is one of 'voice', 'card', 'either' or None, not 'voise'"),
         (lambda: RealtimeAgent(" ", "", ScriptedModel([])), "name is empty"),
-        (lambda: agent(toolkit="pay"), "toolkit is a Toolkit or a list of functions, not 'pay'"),
+        (lambda: agent(toolkit="pay"), "toolkit is a Toolkit or a list of functions or None, not 'pay'"),
         (lambda: agent(turn_detection={"silence_duration_ms": "long"}), "turn_detection: "),
         (lambda: RealtimeAgent("A", "", LocalRealtimeModel(), voice="nobody"), "there is no voice 'nobody'; "),
         (lambda: RealtimeAgent("A", "", OpenAIRealtimeModel(), voice="aloy"), "there is no voice 'aloy'; "),
@@ -96,6 +100,95 @@ def test_a_voice_that_a_service_may_have_passes() -> None:
     """It may be new, or custom, or that of another service."""
     for voice in ("voice_4711", "Kore", "alloy"):
         assert RealtimeAgent("A", "", OpenAIRealtimeModel(), voice=voice).voice == voice
+
+
+def register(**options: Any) -> None:
+    Toolkit().register(pay, **options)
+
+
+@pytest.mark.parametrize(
+    ("write", "sentence"),
+    [
+        (lambda: RealtimeAgent(7, "", ScriptedModel([])), "name is a text, not 7"),  # type: ignore[arg-type]
+        (lambda: RealtimeAgent("A", ["Be brief."], ScriptedModel([])), "sys_prompt is a text"),  # type: ignore[arg-type]
+        (lambda: agent(tool_timeout_s=-1), "tool_timeout_s is a number of seconds, above 0, not -1"),
+        (lambda: agent(tool_timeout_s="30"), "tool_timeout_s is a number, not '30'"),
+        (lambda: agent(client_timeout_s=0), "client_timeout_s is a number of seconds, above 0, not 0"),
+        (lambda: agent(tool_timeout_s=float("nan")), "tool_timeout_s is a number, not nan"),
+        (lambda: agent(greeting=True), "greeting is a text or None, not True"),
+        (lambda: agent(on_enter="Hello."), "on_enter is a function or None, not 'Hello.'"),
+        (lambda: agent(transfers=agent()), "transfers is a list of RealtimeAgents"),
+        (lambda: agent(client_may_replace_tools="no"), "client_may_replace_tools is True or False, not 'no'"),
+        (lambda: agent(recognise="fast"), "recognise is a function or None, not 'fast'"),
+        (lambda: agent(toolkit=["pay"]), "toolkit is a Toolkit or a list of functions or None, not ['pay']"),
+        (lambda: TurnDetection(authority="sever"), "authority is one of 'provider', 'server', 'client' or None"),  # type: ignore[arg-type]
+        (lambda: TurnDetection(threshold=5), "threshold is 5, it is between 0 and 1"),
+        (lambda: TurnDetection(backchannels="mhm"), "backchannels is a list of texts or None, not 'mhm'"),  # type: ignore[arg-type]
+        (lambda: SessionConfig(turn_detection="off"), "turn_detection is a TurnDetection or one of 'none' or None"),  # type: ignore[arg-type]
+        (lambda: SessionConfig(input_audio_format={"rate": 8000}), "input_audio_format is an AudioFormat or None"),  # type: ignore[arg-type]
+        (lambda: SessionConfig(max_output_tokens=-1), "max_output_tokens is -1, it has to be at least 1"),
+        (lambda: SessionConfig(tools=[pay]), "tools is a list of ToolDeclarations or None"),  # type: ignore[arg-type]
+        (lambda: Toolkit(pay), "functions is a list of functions"),  # type: ignore[arg-type]
+        (lambda: Toolkit(confirm=True), "confirm is a list of functions, not True"),  # type: ignore[arg-type]
+        (lambda: Toolkit([pay], permissions="allow"), "permissions is a PermissionEngine or None"),  # type: ignore[arg-type]
+        (lambda: register(name=""), "name is empty"),
+        (lambda: register(confirm="voice"), "tool 'pay': confirm is True or False, not 'voice'"),
+        (lambda: register(announce="silently"), "tool 'pay': announce is for one in the background"),
+        (lambda: register(announce="silent", background=True), "announce is one of 'spoken', 'silently'"),
+        (lambda: register(description=5), "tool 'pay': description is a text or None, not 5"),
+        (lambda: ChatRoom(agent()), "agents is a list"),  # type: ignore[arg-type]
+        (lambda: ChatRoom([agent()], max_agent_turns=-1), "max_agent_turns is 0 or more, not -1"),
+        (lambda: ChatRoom([agent()], max_humans=0), "max_humans is at least 1, not 0"),
+        (lambda: ChatRoom([agent()], name=" "), "name is empty"),
+        (lambda: ChatRoom([agent()], listens={"Fryday": "audio"}), "listens names 'fryday', but the agent is called"),
+        (lambda: ChatRoom([agent()], listens={"Friday": "all"}), "listens is a mapping with one of"),  # type: ignore[dict-item]
+        (lambda: ServerSettings(token=123), "token is a text or None, not a int"),  # type: ignore[arg-type]
+        (lambda: ServerSettings(max_busy=80), "max_busy is the share of one core, at most 1, not 80"),
+        (lambda: ServerSettings(allowed_origins="https://a.example"), "allowed_origins is a list of texts"),  # type: ignore[arg-type]
+        (lambda: ServerSettings(allowed_origins=("a.example",)), "allowed_origins are origins, such as https"),
+        (lambda: ServerSettings(endpoints="openai"), "endpoints is a list of texts or None"),  # type: ignore[arg-type]
+        (lambda: ServerSettings(limits={"grace_s": 1}), "limits is a Limits, not {'grace_s': 1}"),  # type: ignore[arg-type]
+        (lambda: ServerSettings(resume_s=-1), "resume_s is a number of seconds, 0 or more, not -1"),
+        (lambda: create_app(agent()), "make_agent is a function that makes a new agent for each call"),
+        (lambda: create_app(lambda users: agent()), "make_agent has a parameter 'users' that no call fills"),
+        (lambda: create_app(agent, {"max_calls": 1}), "settings is a ServerSettings or None"),  # type: ignore[arg-type]
+        (lambda: voice_router(agent, ServerSettings()), "prefix is a text"),  # type: ignore[arg-type]
+        (lambda: Speak(noise=5), "noise is a text or None, not 5"),  # type: ignore[arg-type]
+        (lambda: Speak("a.wav", from_ms=500, to_ms=100), "to_ms is 100, which is not after from_ms, 500"),
+        (lambda: Network(loss=5), "loss is at most 1, not 5"),
+        (lambda: Silence(-5), "ms is at least 0, not -5"),
+        (lambda: WaitFor("agent_respnse_done"), "did you mean 'agent_response_done'?"),
+        (lambda: Person(("hello",)), "steps is a list"),  # type: ignore[arg-type]
+        (lambda: Returned(state="ok"), "state is one of 'success', 'error', not 'ok'"),  # type: ignore[arg-type]
+        (lambda: Expected(turns=-1), "turns is at least 0 or None, not -1"),
+        (lambda: Guard(allow="localhost"), "allow is a list of texts, not 'localhost'"),
+    ],
+)
+def test_a_value_of_another_kind_is_refused_by_the_name_of_its_option(
+    write: Callable[[], object], sentence: str
+) -> None:
+    with pytest.raises((UsageError, ValueError)) as mistake:
+        write()
+    assert sentence in str(mistake.value)
+
+
+@pytest.mark.parametrize(
+    "write",
+    [
+        lambda: agent(greeting=None, voice=None, fillers=["One moment."], idle_prompt_s=5, turn_detection={}),
+        lambda: agent(toolkit={pay}, suggestions=("What?",), on_turn=None, make_detector=None, tool_timeout_s=2.5),
+        lambda: TurnDetection(backchannels=["mhm"], threshold=1),  # type: ignore[arg-type]
+        lambda: SessionConfig(max_output_tokens="inf", temperature=1, extra={"a": object()}),
+        lambda: Toolkit(one for one in [pay]),
+        lambda: register(claims="pay", consent="voice", question="Pay {amount}?"),
+        lambda: ChatRoom([agent()], listens={"FRIDAY": "text", "Somebody later": "audio"}, max_agent_turns=0),
+        lambda: ServerSettings(allowed_origins=["*", "https://a.example/"], max_lag_ms=30),  # type: ignore[arg-type]
+        lambda: create_app(lambda user, greets, **more: agent()),
+        lambda: WaitFor("something_of_a_newer_server"),
+    ],
+)
+def test_what_fits_is_taken(write: Callable[[], object]) -> None:
+    write()
 
 
 @pytest.mark.parametrize(

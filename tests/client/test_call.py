@@ -20,6 +20,7 @@ from realtime.client.line import MAX_WAITING_FRAMES, Line
 from realtime.errors import UsageError
 from realtime.event import ServerEvents as s
 from realtime.event import SessionConfig, TurnDetection
+from realtime.event.base import AudioFormat
 from realtime.model.base import ItemCreate, ModelInput, ResponseCreate
 from realtime.model.script import CallTools, Speak, Step, Write
 from realtime.model.scripted import MANUAL_PROFILE, PROFILE, ScriptedModel
@@ -502,3 +503,30 @@ async def test_what_is_no_address_is_a_mistake_of_the_program() -> None:
         with pytest.raises(UsageError, match="no address"):
             async with connect(url):
                 pass
+
+
+@pytest.mark.parametrize(
+    ("key", "given"),
+    [
+        ("input_audio_format", {"rate": 48_000}),
+        ("input_audio_format", {"encoding": "opus"}),
+        ("input_audio_format", {"rate": 16_000, "channels": 2}),
+        ("output_audio_format", {"sample_rate": 8_000}),
+    ],
+)
+async def test_a_format_that_this_client_does_not_speak_is_refused(key: str, given: dict[str, Any]) -> None:
+    """Else 48 kHz would be heard as 16."""
+    config = SessionConfig.from_dict({key: given})
+    with pytest.raises(UsageError, match=f"{key} of this client is pcm16, mono, at"):
+        async with connect("http://127.0.0.1:1", config=config):
+            raise AssertionError("no call is made")
+    async with calling(lambda message: []) as (call, _):
+        with pytest.raises(UsageError, match=f"{key} of this client"):
+            call.send_event({"type": "client_session_update", "config": {key: given}})
+
+
+async def test_its_own_format_may_be_said() -> None:
+    config = SessionConfig(input_audio_format=AudioFormat.pcm16(16_000), output_audio_format=AudioFormat(rate=24_000))
+    with pytest.raises(CallError, match="no server answers"):
+        async with connect("http://127.0.0.1:1", config=config):
+            raise AssertionError("no call is made")

@@ -188,8 +188,11 @@ def test_blocks_are_found_by_type() -> None:
     user = UserMsg("Ann", "Hi")
     assert not user.has_content_blocks("tool_call")
     assert user.get_first_content_block("tool_call") is None
-    with pytest.raises(ValueError, match="unknown block type 'tool_use'"):
-        user.get_content_blocks("tool_use")  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="unknown block type 'tool_calls'"):
+        user.get_content_blocks("tool_calls")  # type: ignore[arg-type]
+    old = Msg("A", [{"type": "tool_use", "id": "1", "name": "f", "input": {}}], role="assistant")  # type: ignore[list-item]
+    assert old.get_content_blocks("tool_use") == old.content  # type: ignore[arg-type]
+    assert old.has_content_blocks(["text", "tool_use"])  # type: ignore[list-item]
 
 
 def test_a_result_without_its_call_is_flagged() -> None:

@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 
 from realtime.event import Item, ModelEvent, ModelEvents
 from realtime.event.base import ContentPart
-from realtime.message import ToolCallBlock, ToolResultBlock
+from realtime.message import ToolCallBlock, ToolCallState, ToolResultBlock
 from realtime.model.base import (
     AudioAppend,
     Codec,
@@ -343,6 +343,9 @@ def test_half_a_character_in_what_the_user_said_and_in_a_call_is_mended() -> Non
     frame = dump({"type": "response.output_item.done", "response_id": "r", "output_index": 0, "item": call})
     (used,) = only(codec.decode(frame.replace("@", r"\ud83d")), ModelEvents.ModelResponseToolUseDoneEvent)
     assert used.tool_use.input == '{"a":"\ufffd"}'
+    assert used.tool_use.state is ToolCallState.PENDING  # else it runs at the model
+    (used,) = only(codec.decode(frame.replace("@", "b")), ModelEvents.ModelResponseToolUseDoneEvent)
+    assert used.tool_use.state is ToolCallState.PENDING
     gem = opened_gemini()
     heard = [
         event

@@ -176,7 +176,7 @@ async def test_a_page_learns_what_to_try_with_an_agent_of_ones_own_in_its_first_
         assert (await place.get("/api/info")).json()["suggestions"] == []
         await client.make_call()
         assert (await place.get("/api/info")).json()["suggestions"] == ["When are you open?"]
-    with pytest.raises(TypeError, match="suggestions is a list of sentences"):
+    with pytest.raises(TypeError, match="suggestions is a list of texts"):
         RealtimeAgent("Robin", "", ScriptedModel([]), suggestions="When are you open?")
 
 

@@ -8,8 +8,8 @@ from typing import Any
 import pydantic
 import pytest
 
-from realtime.errors import BadTool
-from realtime.message import TextBlock, ToolCallBlock
+from realtime.errors import BadTool, UsageError
+from realtime.message import DataBlock, TextBlock, ToolCallBlock
 from realtime.module import StateModule
 from realtime.tool import Toolkit, ToolResponse
 
@@ -128,7 +128,7 @@ async def test_a_given_schema_replaces_that_of_the_signature() -> None:
 def test_another_schema_is_refused() -> None:
     wrong: list[Any] = ["text", {"function": {}}, {"type": "function"}, {"type": "object", "function": {}}]
     for given in wrong:
-        with pytest.raises(BadTool, match="a json_schema is"):
+        with pytest.raises(BadTool, match="json_schema is"):
             Toolkit().register_tool_function(search, json_schema=given)
 
 
@@ -445,3 +445,23 @@ def test_a_copy_follows_what_the_program_changes_and_changes_nothing_itself() ->
     told = len(changes)
     toolkit.clear()
     assert (names(made), len(changes)) == ([], told)
+
+
+async def test_blocks_may_be_those_of_agentscope_1() -> None:
+    picture = {"type": "image", "source": {"type": "base64", "data": "iVBORw0KGgo="}}
+
+    def show(day: str) -> ToolResponse:
+        """Show a day."""
+        return ToolResponse(content=[{"type": "text", "text": day}, picture])  # type: ignore[list-item]
+
+    toolkit, call = Toolkit([show]), {"type": "tool_use", "id": "c", "name": "show", "input": {"day": "Friday"}}
+    (response,) = [one async for one in toolkit.call_tool_function(call)]
+    text, shown = response.content
+    assert isinstance(text, TextBlock)
+    assert text.text == "Friday"
+    assert isinstance(shown, DataBlock)
+    assert shown.source.media_type == "image/png"
+    with pytest.raises(UsageError, match="not text"):
+        toolkit.call_tool_function({"type": "text", "text": "x"})
+    with pytest.raises(TypeError, match="text and data blocks"):
+        ToolResponse(content=[{"type": "thinking", "thinking": "x"}])  # type: ignore[list-item]

@@ -83,6 +83,7 @@ class AudioFormat(_Value, frozen=True, kw_only=True):
 
     type: str | UnsetType = UNSET
     sample_rate: int | UnsetType = UNSET
+    rate: int | float | str | UnsetType | None = UNSET
     channels: int | UnsetType | None = UNSET
 
 
@@ -319,6 +320,9 @@ def _check(change: Session) -> None:
     ):
         if isinstance(flat, str) and flat not in FORMATS:
             raise invalid(f"Audio format {flat!r} is not served here: use pcm.", f"session.{param}")
+    if change.input_audio_format == "pcm24":
+        heard = f"Input is pcm16 at {INPUT_RATE_HZ} Hz: for 24000 Hz set 'audio.input.format.sample_rate'."
+        raise invalid(heard, "session.input_audio_format")
     if isinstance(change.sample_rate, int):
         _check_rate(change.sample_rate, "session.sample_rate")
     if isinstance(change.audio, Audio):
@@ -330,6 +334,8 @@ def _check(change: Session) -> None:
 def _check_format(wanted: AudioFormat, param: str) -> None:
     if wanted.type is not UNSET and wanted.type not in FORMATS:
         raise invalid(f"Audio format {wanted.type!r} is not served here: use pcm.", f"{param}.type")
+    if wanted.rate is not UNSET:
+        raise invalid("Unknown parameter 'rate': the rate is 'sample_rate'.", f"{param}.rate")
     if wanted.sample_rate is not UNSET:
         _check_rate(wanted.sample_rate, f"{param}.sample_rate")
     if wanted.channels not in (UNSET, None, 1):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from typing import Any, assert_never
+from typing import Any, Literal, assert_never
 
 import msgspec
 
@@ -161,15 +161,13 @@ class OpenAICodec(FamilyCodec[wire.Own]):
                     m.ModelResponseCreatedEvent(
                         response_id=response.id,
                         output_modalities=read_modalities(response.modalities),
-                        conversation="auto" if response.conversation_id else "none",
+                        conversation=_conversation(response),
                         metadata=response.metadata,
                     )
                 ]
             case wire.ResponseDone(response=response):
                 done = self._done(response.id, response)
-                done = msgspec.structs.replace(
-                    done, metadata=response.metadata, conversation="auto" if response.conversation_id else "none"
-                )
+                done = msgspec.structs.replace(done, metadata=response.metadata, conversation=_conversation(response))
                 return [*self._outcome(response), done]
             case wire.TranscriptionCompleted():
                 usage = message.usage or wire.WireUsage()
@@ -289,3 +287,8 @@ class OpenAICodec(FamilyCodec[wire.Own]):
             return CloseVerdict("provider_closed", f"the provider broke off (close code {code})", reconnect=False)
         text = wire.FLAVOUR.fatal.get(name, f"the provider closed the session ({name})")
         return CloseVerdict(name, text, reconnect=name == "session_expired")
+
+
+def _conversation(response: wire.WireResponse) -> Literal["auto", "none"]:
+    """Where a response stands; services that name no conversation have one."""
+    return "auto" if response.conversation_id is msgspec.UNSET or response.conversation_id else "none"

@@ -52,7 +52,8 @@ class WireResponse(frames.WireResponse, kw_only=True):
     id: str
     modalities: list[str] | None = msgspec.field(name="output_modalities", default=None)
     usage: WireUsage | None = None
-    conversation_id: str | None = None
+    conversation_id: str | msgspec.UnsetType | None = msgspec.UNSET
+    """None beside the conversation; compatible services leave it out."""
     metadata: dict[str, Any] | None = None
 
 

@@ -19,6 +19,7 @@ import msgspec
 
 from realtime.client.outbox import Client
 from realtime.event.config import SessionConfig
+from realtime.options import check_fields
 from realtime.state.files import replace_file
 from realtime.testing.cases.expected import Expected
 from realtime.testing.cases.stand_in import StandIn
@@ -45,6 +46,9 @@ class Person(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fie
     name: str = "user"
     client: Client = "realtime.v1"
 
+    def __post_init__(self) -> None:
+        check_fields(self)
+
 
 class Returned(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
     """A tool result of the recorded call, `after_ms` after the call.
@@ -56,6 +60,9 @@ class Returned(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_f
     arguments: dict[str, Any] | None = None
     state: Literal["success", "error"] = "success"
     after_ms: Ms = 0
+
+    def __post_init__(self) -> None:
+        check_fields(self)
 
 
 class Case(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
@@ -78,6 +85,9 @@ class Case(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_field
     limit_s: float = 3_600.0
     """Limit for the call: a case that does not end by then fails."""
     expect: Expected = Expected()
+
+    def __post_init__(self) -> None:
+        check_fields(self)
 
     @property
     def called_tools(self) -> set[str]:

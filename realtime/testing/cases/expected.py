@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
+
+from realtime.options import check_fields
 
 
 class ToolUse(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
@@ -23,12 +25,15 @@ class Expected(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_f
     """Phrases that the user heard, in this order."""
     tools: tuple[ToolUse, ...] = ()
     """All tool calls in order; arguments not named may have any value."""
-    turns: int | None = None
-    barge_ins: int | None = None
-    wer_below: float | None = None
+    turns: Annotated[int, msgspec.Meta(ge=0)] | None = None
+    barge_ins: Annotated[int, msgspec.Meta(ge=0)] | None = None
+    wer_below: Annotated[float, msgspec.Meta(ge=0, le=1)] | None = None
     response_p95_below_ms: float | None = None
     no_dead_air_ms: float | None = None
     score: dict[str, float] = {}
     """Figures of the scoreboard by name, as `Score.figures` has them: rates and EVA to 0.001, L_Y to 1 ms."""
     log: bool = False
     """Whether the log has to equal `log.jsonl`."""
+
+    def __post_init__(self) -> None:
+        check_fields(self)

@@ -6,18 +6,27 @@ the next begins, unless it says otherwise.
 
 from __future__ import annotations
 
+from difflib import get_close_matches
 from typing import Annotated, Any
 
 import msgspec
 
 from realtime.client.outbox import INPUT_HZ as INPUT_HZ
+from realtime.errors import BadOption
+from realtime.event.decode import classes_by_type
+from realtime.event.server import ServerEvent
+from realtime.options import check_fields
 
+SERVER_EVENTS = classes_by_type(ServerEvent)
 Ms = Annotated[int, msgspec.Meta(ge=0)]
 Share = Annotated[float, msgspec.Meta(ge=0, le=1)]
 
 
 class _Step(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True, tag_field="do"):
     """Base of all steps."""
+
+    def __post_init__(self) -> None:
+        check_fields(self)
 
 
 class Speak(_Step, frozen=True, tag="speak"):
@@ -39,9 +48,14 @@ class Speak(_Step, frozen=True, tag="speak"):
     """Whether the step lasts until it is spoken; else the next step begins at once."""
     pcm: bytes | None = msgspec.field(default=None, name="pcm16")
     """pcm16 mono at `rate_hz` in place of a file."""
-    rate_hz: int = INPUT_HZ
+    rate_hz: Annotated[int, msgspec.Meta(ge=1)] = INPUT_HZ
     channel: Annotated[int, msgspec.Meta(ge=0)] | None = None
     """Which channel of the file to speak, from 0: the user's side of a two-channel recording of a call."""
+
+    def __post_init__(self) -> None:
+        check_fields(self)
+        if self.to_ms is not None and self.to_ms <= self.from_ms:
+            raise BadOption(f"to_ms is {self.to_ms}, which is not after from_ms, {self.from_ms}")
 
 
 class BargeIn(_Step, frozen=True, tag="barge_in"):
@@ -79,6 +93,11 @@ class WaitFor(_Step, frozen=True, tag="wait_for"):
     event: str
     where: dict[str, Any] = {}
     timeout_ms: Ms = 30_000
+
+    def __post_init__(self) -> None:
+        check_fields(self)
+        if self.event not in SERVER_EVENTS and (near := get_close_matches(self.event, SERVER_EVENTS, 1)):
+            raise BadOption(f"the server has no event {self.event!r}: did you mean {near[0]!r}?")
 
 
 class WaitUntilHeard(_Step, frozen=True, tag="wait_until_heard"):

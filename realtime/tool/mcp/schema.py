@@ -78,7 +78,7 @@ def fit_tools(given: Collection[Any]) -> list[dict[str, Any]]:
             schema = {key: one for key, one in schema.items() if key != _BROKEN}
         if not isinstance(schema, dict):
             schema = {_BROKEN: f"its inputSchema is {_kind(schema)}, not an object"}
-        elif schema.get("type", "object") != "object":
+        elif schema.get("type", "object") != "object" and "object" not in _listed(schema["type"]):
             schema = {_BROKEN: f"its inputSchema describes {_kind(schema.get('type'))}, not an object"}
         one: dict[str, Any] = {"name": name, "inputSchema": _fit_root(schema)}
         for key in ("title", "description"):
@@ -88,6 +88,10 @@ def fit_tools(given: Collection[Any]) -> list[dict[str, Any]]:
             one["annotations"] = {hint: hints[hint] for hint in _HINTS if isinstance(hints.get(hint), bool)}
         fit.append(one)
     return fit
+
+
+def _listed(kinds: object) -> list[Any]:
+    return kinds if isinstance(kinds, list) else []
 
 
 def _fit_root(schema: dict[str, Any]) -> dict[str, Any]:

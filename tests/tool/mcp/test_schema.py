@@ -116,6 +116,7 @@ COMPOSED: list[tuple[dict[str, Any], dict[str, Any], list[str]]] = [
     ({"allOf": [{"$ref": "#/$defs/A"}, of(b=TEXT)], "$defs": {"A": A}}, {"a": TEXT, "b": TEXT}, ["a", "b"]),
     ({"$ref": "#/$defs/A", "$defs": {"A": {"oneOf": [A, of(b=TEXT)]}}}, {"a": TEXT, "b": TEXT}, []),
     ({"oneOf": [of(k={"const": "x"}, a=TEXT), of(k={"const": "y"})]}, {"k": {"enum": ["x", "y"]}, "a": TEXT}, ["k"]),
+    ({"type": ["object", "null"], "properties": {"a": TEXT}}, {"a": TEXT}, []),
     ({"oneOf": [of(v=TEXT), of(v=NUMBER)]}, {"v": {"anyOf": [TEXT, NUMBER]}}, ["v"]),
     ({"properties": {"a": TEXT}, "allOf": [{"required": ["a"]}]}, {"a": TEXT}, ["a"]),
     (
