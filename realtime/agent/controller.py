@@ -212,6 +212,12 @@ class Controller:
                 overrides = ResponseOverrides(metadata={RESUMES: owed.item_id})
         self.speak(overrides)
 
+    def lose_floor(self) -> None:
+        """Stop the response; a tool that its user has not tied to it goes on."""
+        self._tools.withdraw()
+        self._tools.interrupt_tools()
+        self.turns.signal(Signal.CANCEL)
+
     def _cancel(self, response_id: str | None) -> None:
         if response_id is None or self.ledger.is_current(response_id, self._ears.unplayed_ms()):
             self._tools.cancel_tools()

@@ -19,6 +19,7 @@ from realtime.message import (
     ToolResultState,
     UserMsg,
 )
+from realtime.model.chat.answer import without_blanks
 from realtime.model.chat.base import ChatResponse
 from realtime.model.chat.failures import ASK_AGAIN
 
@@ -182,5 +183,6 @@ class ReActReply:
 def has_answer(blocks: Sequence[Block]) -> bool:
     """Return whether there are words or data among the blocks: thoughts and blanks are no answer."""
     return any(
-        isinstance(block, DataBlock) or (isinstance(block, TextBlock) and block.text.strip()) for block in blocks
+        isinstance(block, DataBlock) or (isinstance(block, TextBlock) and without_blanks(block.text))
+        for block in blocks
     )

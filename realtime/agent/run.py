@@ -493,6 +493,11 @@ class AgentRun:
         if self._controller is not None:
             self._controller.responses.drop(response_id)
 
+    def lose_floor(self) -> None:
+        """Another participant of the room has the floor: stop as at a voice over the reply."""
+        if self._controller is not None:
+            self._controller.lose_floor()
+
     def give_up(self) -> None:
         """Stop waiting for what the model was asked for (see `Ledger.give_up`)."""
         if self._controller is not None:

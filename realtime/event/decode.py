@@ -104,7 +104,7 @@ def explained(text: str, schema: Callable[[], Mapping[str, Any]]) -> str:
     valid: dict[Any, None] = {}
     if found or text.startswith("Invalid enum value"):
         root = schema()
-        steps = re.findall(r"\.([^.\[`]+)|(\[)", re.sub(r"\[[^\]]*\]", "[", place))
+        steps = re.findall(r"\.([^.\[`]+)|(\[)", re.sub(r"\[[^\[\]]*\]", "[", place))
         valid = dict.fromkeys(_values_at(root, root.get("$defs", {}), steps))
     text = text.replace(" - at `$.", " at `").replace(" - at `$", " at `the event")
     return f"{text}: use one of {', '.join(map(str, valid))}" if valid else text

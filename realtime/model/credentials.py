@@ -14,6 +14,10 @@ INVISIBLE = "\u00ad\u200b\u200c\u200d\u200e\u200f\u2060\ufeff"
 _QUOTES = {'"': '"', "'": "'", "`": "`", "\u201c": "\u201d", "\u2018": "\u2019", "\u201e": "\u201c"}
 
 
+_HTTP_END = re.compile("/(?:chat/completions|responses|models)$")
+"""The end of addresses for plain HTTP, as documents print them."""
+
+
 def pasted(text: str) -> str:
     """Return a pasted value without what copying put around it: blanks, line ends, quotes, invisible characters."""
     while True:
@@ -56,6 +60,7 @@ def parts_of_address(text: str, source: str, schemes: Iterable[str] = ("http", "
     """
     known = [*schemes]
     text = pasted(text)
+    text = re.sub(r"^(https?|wss?):(?:/(?=[^/])|(?=[^/\d]))", r"\1://", text, flags=re.IGNORECASE)
     if not re.match("[a-zA-Z][a-zA-Z0-9+.-]{0,40}://", text):
         host = text.partition("/")[0].rpartition("@")[2]
         text = ("http" if is_loopback(_without_port(host)) else "https") + "://" + text.lstrip("/")
@@ -65,7 +70,8 @@ def parts_of_address(text: str, source: str, schemes: Iterable[str] = ("http", "
     except ValueError:
         is_address = False
     if not is_address or parts.scheme not in known:
-        raise UsageError(f"{source} is to be an address that begins with {known[1]}://", code="invalid_address")
+        blank = " and holds no blank" if re.search(r"\s", text) else ""
+        raise UsageError(f"{source} is to be an address that begins with {known[1]}://{blank}", code="invalid_address")
     return parts._replace(fragment="")
 
 
@@ -86,9 +92,13 @@ def _without_port(host: str) -> str:
 def socket_address(parts: SplitResult, path: str, **query: str) -> str:
     """Return the WebSocket's address below a base: `ws` for `http`, `path` at the end, `query` beside the base's own.
 
-    A base that ends in `path`, as documents print it, is not joined with it again.
+    A base that ends in `path`, as documents print it, is not joined with it again; the end of an address for plain HTTP
+    (`/chat/completions`) is left out.
     """
-    below = parts.path.rstrip("/")
+    below = _HTTP_END.sub("", parts.path.rstrip("/"))
+    version = below.rpartition("/")[2]
+    if version and f".{version}." in path:
+        below = below.removesuffix(f"/{version}")  # The path names it: "/v1beta" and "google.(...).v1beta.(...)".
     own = [(name, value) for name, value in parse_qsl(parts.query, keep_blank_values=True) if name not in query]
     return urlunsplit(
         parts._replace(

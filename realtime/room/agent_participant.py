@@ -288,8 +288,11 @@ class AgentParticipant:
         """Whether a tool of this turn runs, or waits for consent."""
         return bool(self._calls)
 
-    def interrupt(self) -> None:
-        """Stop at the heard word; lose the floor, even without a model. A question that was asked aloud stays open."""
+    def interrupt(self, *, ends_tools: bool = True) -> None:
+        """Stop at the heard word; lose the floor, even without a model. A question that was asked aloud stays open.
+
+        Without `ends_tools` a tool goes on: the agent tells its result when it has the floor again.
+        """
         if (consents := self.aloud.consents) is not None:
             self.aloud.is_paused = True
             consents.lose_floor()
@@ -304,7 +307,10 @@ class AgentParticipant:
         if self.is_away or self._talk is not self.conversation:
             self._cut()
         else:
-            self._act(c.ClientResponseCancelEvent())
+            if ends_tools:
+                self._act(c.ClientResponseCancelEvent())
+            else:
+                self.run.lose_floor()
             self.run.give_up()
         self.has_floor = False
 

@@ -97,17 +97,19 @@ class Speaker:
         else:
             self._end(agent)
 
-    def stop(self, by: HumanParticipant | None = None) -> None:
+    def stop(self, by: HumanParticipant | None = None, *, ends_tools: bool = True) -> None:
         """Interrupt the agent that speaks, at the word that `by` has heard."""
         if self.agent is not None:
             self._hearing.ear = by
-            self._stop(self.agent, interrupted=True)
+            self._stop(self.agent, interrupted=True, ends_tools=ends_tools)
 
-    def _stop(self, agent: AgentParticipant, *, interrupted: bool = False, failed: bool = False) -> None:
+    def _stop(
+        self, agent: AgentParticipant, *, interrupted: bool = False, failed: bool = False, ends_tools: bool = True
+    ) -> None:
         """End the turn once, even if the model reports its stop immediately."""
         self._is_stopping = True
         try:
-            agent.interrupt()
+            agent.interrupt(ends_tools=ends_tools)
         finally:
             self._is_stopping = False
         self._end(agent, interrupted=interrupted, failed=failed)

@@ -322,7 +322,7 @@ class RoomTurns:
 
     def take_floor(self, human: HumanParticipant, reason: str) -> None:
         """Give the floor to a human: the agent that speaks stops at the word that they have heard."""
-        self.speaker.stop(human)
+        self.speaker.stop(human, ends_tools=False)
         self.floor.forget_question()
         self.floor.set(human.id, reason)
 

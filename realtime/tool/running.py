@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import inspect
 import logging
+import signal
 import threading
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator
 from concurrent.futures import Executor
@@ -237,9 +238,12 @@ async def _work_on(
     except asyncio.CancelledError as cancelled:
         steps.put_nowait(Raised(cancelled))
         raise
-    except KeyboardInterrupt as interrupt:  # in the loop's own thread this is Ctrl-C: the process is to end
-        steps.put_nowait(Raised(interrupt))
-        raise
+    except KeyboardInterrupt as interrupt:
+        last = Raised(interrupt)
+        if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+            # It may be Ctrl-C: the process is to end. Where the loop or the server handles that, it is the tool's own.
+            steps.put_nowait(last)
+            raise
     except BaseException as raised:  # a panic of a Rust library, GeneratorExit: whatever ends the function
         last = Raised(raised)
     steps.put_nowait(last)

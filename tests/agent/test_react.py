@@ -94,10 +94,10 @@ async def test_the_plain_defaults_are_a_memory_and_a_toolkit() -> None:
 THOUGHT: list[ChatBlock] = [ThinkingBlock(thinking="Hm.")]
 
 
-@pytest.mark.parametrize("nothing", [[], THOUGHT, say("  \n"), [*THOUGHT, *say("")]])
+@pytest.mark.parametrize("nothing", [[], THOUGHT, say("  \n"), say("\u200b\ufeff"), [*THOUGHT, *say("")]])
 async def test_an_answer_without_words_is_asked_for_again_and_then_an_error(nothing: list[ChatBlock]) -> None:
     agent = react(nothing, say("Hi."))
-    assert (await agent(HELLO)).get_text_content().strip() == "Hi."
+    assert (await agent(HELLO)).get_text_content().strip(" \n\u200b\ufeff") == "Hi."
     assert "Answer now, in words." in requests_of(agent)[1].texts[-1]
     silent = react(nothing, max_iters=2)
     with pytest.raises(ProviderError, match="gave no answer") as caught:

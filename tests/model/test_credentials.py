@@ -107,6 +107,13 @@ async def test_a_key_never_reaches_a_log_or_an_error(
     ("open_model", "base_url", "address"),
     [
         (OpenAIRealtimeModel, "HTTPS://proxy.example/v1", "wss://proxy.example/v1/realtime?model=q"),
+        (OpenAIRealtimeModel, "https:/proxy.example/v1", "wss://proxy.example/v1/realtime?model=q"),
+        (OpenAIRealtimeModel, "WSS:proxy.example/v1", "wss://proxy.example/v1/realtime?model=q"),
+        (OpenAIRealtimeModel, "https://x.example/v1/chat/completions", "wss://x.example/v1/realtime?model=q"),
+        (OpenAIRealtimeModel, "https://x.example/v1/responses/", "wss://x.example/v1/realtime?model=q"),
+        (OpenAIRealtimeModel, "https://x.example/v1beta", "wss://x.example/v1beta/realtime?model=q"),
+        (GeminiRealtimeModel, "https://x.example/v1beta", f"wss://x.example{LIVE}"),
+        (GeminiRealtimeModel, "https://x.example/g/v1beta/models", f"wss://x.example/g{LIVE}"),
         (OpenAIRealtimeModel, "proxy.example/v1/", "wss://proxy.example/v1/realtime?model=q"),
         (OpenAIRealtimeModel, "localhost:8000/v1", "ws://localhost:8000/v1/realtime?model=q"),
         (OpenAIRealtimeModel, "[::1]:8000/v1", "ws://[::1]:8000/v1/realtime?model=q"),
@@ -140,7 +147,9 @@ def test_what_is_no_address_names_its_variable_and_not_itself(
 ) -> None:
     variable = model.service.base_url_variable
     monkeypatch.setenv(variable, f"{address}/4711")
-    with pytest.raises(UsageError, match=rf"^{variable} is to be an address that begins with https://$"):
+    with pytest.raises(
+        UsageError, match=rf"^{variable} is to be an address that begins with https://( and holds no blank)?$"
+    ):
         model()
     with pytest.raises(UsageError, match=r"^`base_url` is to be an address"):
         model(base_url=f"{address}/4711")

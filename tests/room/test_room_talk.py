@@ -408,3 +408,42 @@ async def test_people_who_come_and_go_without_end_leave_nothing_behind() -> None
         assert len(room.log.read(0)) <= 1_100
         await anna.says("Am I alone again?")
         assert home.talk()[-2][0] == "Anna"
+
+
+async def depot() -> str:
+    """Ask the depot."""
+    await asyncio.sleep(8)
+    return "the parcel is in Gera"
+
+
+async def clock() -> str:
+    """Tell the time."""
+    return "noon"
+
+
+@pytest.mark.parametrize("is_spoken", [False, True], ids=["typed", "spoken"])
+@pytest.mark.parametrize("calls", [("depot",), ("clock", "depot")], ids=["one tool", "one of two"])
+async def test_a_tool_goes_on_when_a_human_talks_on_and_its_result_is_told(
+    calls: tuple[str, ...], is_spoken: bool
+) -> None:
+    model = TalkModel([CallTools(tuple((name, {}) for name in calls))], "It is sunny.", "It is in Gera.")
+    alice = agent("Alice", model, toolkit=Toolkit([depot, clock]))
+    async with anna_in(house(alice, agent("Bob", TalkModel()), floor=addressed)) as (home, anna):
+        anna.write("Alice, where is the parcel?")
+        await asyncio.sleep(2)
+        (anna.say if is_spoken else anna.write)("Alice, what is the weather?")
+        await asyncio.sleep(30)
+        assert home.talk()[-2:] == [("Alice", "It is sunny."), ("Alice", "It is in Gera.")]
+        assert any("the parcel is in Gera" in text and "Tell the user now" in text for text in model.read)
+
+
+async def test_a_tool_of_a_room_that_is_cancelled_owes_nothing() -> None:
+    model = TalkModel([CallTools((("depot", {}),))], "It is in Gera.")
+    alice = agent("Alice", model, toolkit=Toolkit([depot]))
+    async with anna_in(house(alice, agent("Bob", TalkModel()), floor=addressed)) as (home, anna):
+        anna.write("Alice, where is the parcel?")
+        await asyncio.sleep(2)
+        anna.call.receive(c.ClientResponseCancelEvent())
+        await asyncio.sleep(30)
+        assert home.speakers() == ["Alice"]
+        assert home.talk() == [("Anna", "Alice, where is the parcel?")]

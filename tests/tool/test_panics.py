@@ -1,12 +1,13 @@
 """What is no `Exception` ends a tool's call all the same, at once: a panic of a Rust library, GeneratorExit."""
 
 import asyncio
+import signal
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from typing import Any
 
 import pytest
 
-from realtime.message import ToolCallBlock, ToolResultState
+from realtime.message import ToolCallBlock, ToolResultBlock, ToolResultState
 from realtime.permission import PermissionContext, ToolPermissions
 from realtime.tool import Toolkit
 
@@ -77,6 +78,38 @@ async def test_a_keyboard_interrupt_in_a_thread_is_no_ctrl_c(
     answer = await Toolkit([kind(KeyboardInterrupt())]).run(ToolCallBlock(id="c", name="tool", input="{}"))
     assert answer.state is ToolResultState.ERROR
     assert "KeyboardInterrupt" in str(answer.output)
+
+
+@pytest.mark.parametrize("is_handled", [True, False], ids=["handled", "not handled"])
+def test_a_keyboard_interrupt_on_the_loop_is_ctrl_c_only_where_nobody_handles_ctrl_c(is_handled: bool) -> None:
+    """A server and `asyncio.run` handle Ctrl-C: what a tool brings from a thread of its own is the tool's."""
+
+    def stop() -> None:
+        raise KeyboardInterrupt
+
+    async def tool() -> None:
+        """Work."""
+        await asyncio.to_thread(stop)
+
+    async def run() -> ToolResultBlock:
+        return await Toolkit([tool]).run(ToolCallBlock(id="c", name="tool", input="{}"))
+
+    before = signal.getsignal(signal.SIGINT)
+    signal.signal(signal.SIGINT, (lambda *_: None) if is_handled else signal.default_int_handler)
+    loop = asyncio.new_event_loop()
+    try:
+        if is_handled:
+            answer = loop.run_until_complete(run())
+            assert answer.state is ToolResultState.ERROR
+            assert "tool failed: KeyboardInterrupt" in str(answer.output)
+        else:
+            with pytest.raises(KeyboardInterrupt):
+                loop.run_until_complete(run())
+            loop.run_until_complete(asyncio.sleep(0))
+    finally:
+        loop.run_until_complete(loop.shutdown_default_executor())
+        loop.close()
+        signal.signal(signal.SIGINT, before)
 
 
 async def test_a_middleware_that_panics_fails_the_call() -> None:

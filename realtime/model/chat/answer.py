@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import unicodedata
 from collections.abc import Callable, Hashable
 from typing import Any
 
@@ -215,7 +216,7 @@ class Answer:
         if kind == "thinking":
             self._grow(_THINKING, text, ThinkingBlock(thinking=""))
             return
-        text = text if self._spoke else text.lstrip()
+        text = text if self._spoke else without_blanks(text)
         if text:
             self._spoke = True
             self._grow(self._text_key, text, TextBlock(text=""))
@@ -242,6 +243,12 @@ class Answer:
         self._chars += size
         if self._chars > self._max_chars:
             raise self._endpoint.endless(self._max_chars)
+
+
+def without_blanks(text: str) -> str:
+    """Return text from its first character that can be seen; "" where none can."""
+    seen = (at for at, char in enumerate(text) if not (char.isspace() or unicodedata.category(char) in ("Cf", "Cc")))
+    return text[next(seen, len(text)) :]
 
 
 def _input(block: GrowingText | GrowingData) -> str:

@@ -18,6 +18,7 @@ from realtime.errors import INSTALL_LOCAL, UsageError
 from realtime.event.base import ContentPart, Item, UsageDetail
 from realtime.formatter import FormatterBase, OpenAIChatFormatter
 from realtime.message import TextBlock, ThinkingBlock, ToolCallBlock
+from realtime.model.chat.answer import without_blanks
 from realtime.model.chat.base import ChatModelBase, ChatResponse, ChatUsage
 from realtime.model.chat.failures import ASK_AGAIN, Endpoint, empty_answer, missing_key
 from realtime.model.chat.families import FAMILIES, Family
@@ -205,7 +206,7 @@ class _ByChatModel(ABC):
             has_answer = False
             async with aclosing(responses_of(answer)) as responses:
                 async for reply in _replies(responses, self._keep_signature):
-                    if isinstance(reply, ReplyText) and not (has_answer or reply.text.strip()):
+                    if isinstance(reply, ReplyText) and not (has_answer or without_blanks(reply.text)):
                         continue
                     has_answer = has_answer or isinstance(reply, ReplyText | ReplyToolCall)
                     yield reply
@@ -440,6 +441,10 @@ def _checked(base_url: str, source: str) -> tuple[str, str]:
         ) from None
     if "@" in parts.netloc or parts.query:
         # The HTTP client logs the addresses that it asks.
-        raise UsageError(f"{source} is no place for secrets: a key goes into {API_KEY}", code="llm_address")
+        found = "a user or a password" if "@" in parts.netloc else "a query (`?` and what follows)"
+        raise UsageError(
+            f"{source} has {found}, which logs would show: it is no place for secrets, a key goes into {API_KEY}",
+            code="llm_address",
+        )
     path = parts.path.rstrip("/").removesuffix("/chat/completions")
     return f"{parts.scheme}://{parts.netloc}{path}", parts.netloc

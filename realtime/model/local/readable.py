@@ -22,6 +22,9 @@ _COINS = "[" + "".join(_DATA["currencies"]) + "]"
 _MONEY = re.compile(rf"({_COINS})\s?(\d[\d.,]*\d|\d)|(?<=\d)\s?({_COINS})(?!\s?\d)")
 _RAISED = re.compile("[\u2070\u00b9\u00b2\u00b3\u2074-\u207b]+")
 """Superscript digits and signs."""
+_ABOUT = re.compile(r"(?<![\w~])~\s?(?=[\d$€£])")
+_BOX = re.compile(r"^([^\S\n]*(?:[-*+]|\d+[.)])\s+)\[([ xX])\]\s+", re.MULTILINE)
+_STARS = re.compile("[★☆⭐]\ufe0f?(?:\\s?[★☆⭐]\ufe0f?)+")
 _FRACTION = re.compile(r"(\d?)(\s?)([\u2150-\u215e\u2189])")
 """Fractions that the voice cannot read, and the number before."""
 # Readable signs that are neither ASCII nor Latin letters.
@@ -39,6 +42,8 @@ def readable_text(text: str) -> str:
         text = re.sub(rf"(?<=\d)\s*{re.escape(sign)}\s*(?=\d)", f" {word} ", text)
     for fence in ("```", "~~~"):
         text = " ".join(text.split(fence)[::2])
+    text = _BOX.sub(lambda match: f"{match[1]}{'open' if match[2] == ' ' else 'done'}: ", text)
+    text = _STARS.sub(_stars, _ABOUT.sub("about ", text))
     text = _LINK.sub(r"\1", text)
     text = _URL.sub("a link", text)
     text = _TAG.sub(" ", text)
@@ -61,6 +66,13 @@ def readable_text(text: str) -> str:
 def _amount(match: re.Match[str]) -> str:
     currency = _DATA["currencies"][match[1] or match[3]]
     return f"{match[2]} {currency}" if match[2] else f" {currency}"
+
+
+def _stars(match: re.Match[str]) -> str:
+    """Read a rating: "★★★☆☆" is three of five stars."""
+    empty = match[0].count("☆")
+    full = match[0].count("★") + match[0].count("⭐")
+    return f" {full} of {full + empty} stars " if empty else f" {full} stars "
 
 
 def _power(match: re.Match[str]) -> str:

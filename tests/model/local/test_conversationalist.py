@@ -3,6 +3,8 @@
 import json
 from typing import Any
 
+import msgspec
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -15,7 +17,7 @@ from realtime.model.local.keyless.conversationalist import Conversationalist, re
 from realtime.model.local.keyless.names import learned_name, own_name
 from realtime.model.local.keyless.product import Product
 from realtime.model.local.language_model import Prompt, Reply, ReplyToolCall
-from tests.model.local.keyless_chat import called, message, said
+from tests.model.local.keyless_chat import Chat, called, message, said
 from tests.model.local.rows import assert_none, rows
 
 TOOLS = tuple(ToolDeclaration(name=name) for name in ("get_time", "get_date", "calculate", "set_timer"))
@@ -176,3 +178,42 @@ def test_every_text_has_an_answer(text: str, instructions: str) -> None:
     replies = respond_to(Prompt(instructions, [message("user", text)], TOOLS))
     assert replies
     assert all(json.loads(reply.arguments) is not None for reply in replies if isinstance(reply, ReplyToolCall))
+
+
+@pytest.mark.parametrize(
+    ("heard", "rest_begins_at"),
+    [((5,), 5), ((0,), 0), ((3, 4), 7), ((1, 1, 1), 3)],
+    ids=["once", "nothing heard", "twice", "three times"],
+)
+def test_an_answer_that_was_broken_off_goes_on_behind_the_last_heard_word(
+    heard: tuple[int, ...], rest_begins_at: int
+) -> None:
+    asked = message("user", "tell me a story")
+    whole = said(respond_to(Prompt("", [asked]))).split()
+    history, at = [asked], 0
+    for number, count in enumerate(heard):
+        if count:
+            cut = message("assistant", " ".join(whole[at : at + count]))
+            history.append(msgspec.structs.replace(cut, id=f"cut{number}"))
+        at += count
+    replies = respond_to(Prompt("", [*history, message("system", CONTINUE_ANSWER)]))
+    assert said(replies).split() == whole[rest_begins_at:]
+
+
+def test_nothing_is_said_where_all_of_a_broken_off_answer_was_heard() -> None:
+    asked = message("user", "tell me a story")
+    whole = said(respond_to(Prompt("", [asked])))
+    assert respond_to(Prompt("", [asked, message("assistant", whole), message("system", CONTINUE_ANSWER)])) == []
+
+
+def test_a_broken_off_answer_of_another_model_is_answered_whole() -> None:
+    asked = message("user", "what can you do")
+    history = [asked, message("assistant", "As a pirate, I"), message("system", CONTINUE_ANSWER)]
+    assert said(respond_to(Prompt("", history))) == said(respond_to(Prompt("", [asked])))
+
+
+def test_the_words_for_a_result_go_on_behind_the_heard_ones() -> None:
+    chat = Chat()
+    whole = chat.ask("what time is it").split()
+    history = [*chat.history[:-1], message("assistant", " ".join(whole[:2])), message("system", CONTINUE_ANSWER)]
+    assert said(respond_to(Prompt("", history))).split() == whole[2:]

@@ -12,6 +12,7 @@ from realtime.event.config import ToolDeclaration
 from realtime.model.local.keyless.clock import date_answer, iso_date
 from realtime.model.local.keyless.conversationalist import respond_to
 from realtime.model.local.keyless.names import learned_name
+from realtime.model.local.keyless.utterance import MOST_WORDS, Utterance
 from realtime.model.local.language_model import Prompt, ReplyThought
 from tests.model.local.keyless_chat import Chat, called, message, said
 from tests.model.local.test_tool_requests import FRIDAY, talk
@@ -257,3 +258,157 @@ def test_a_name_is_corrected_in_the_next_turn() -> None:
 def test_what_is_written_and_not_spelt_is_not_spelt() -> None:
     assert "spell" not in Chat().ask("How is the game going?")
     assert Chat().ask("How is rhythm spelled?") == "rhythm: R, H, Y, T, H, M."
+
+
+TABLE = tool("book_table", "Book a table.", "people day", people=COUNT, day=TEXT)
+MONEY = tool("send_money", "Send money to someone.", "to amount", to=TEXT, amount={"type": "number"})
+ALARM = tool("set_alarm", "Set the alarm clock.", "time", time=TEXT)
+TIMER = tool("start_countdown", "Start a countdown.", "minutes", minutes=COUNT)
+
+
+@pytest.mark.parametrize(
+    ("offered", "words", "arguments"),
+    [
+        (MONEY, "send Mike fifty or sixty euros", "How much?"),
+        (MONEY, "send Ann between ten and twenty euros", "How much?"),
+        (MONEY, "send 20 euros to Mike or Ann", "To whom?"),
+        (MONEY, "send Ann 5 euros or so", {"to": "Ann", "amount": 5}),
+        (TABLE, "book a table for four or maybe five on friday", "For how many people?"),
+        (TABLE, "book a table for four on friday or on saturday", "For which day?"),
+        (ALARM, "wake me up at six or seven", "At what time?"),
+        (ALARM, "wake me at quarter to eight", {"time": "quarter to eight"}),
+        (TIMER, "start a countdown of 5 or 10 minutes", "For how long?"),
+    ],
+)
+def test_of_two_values_that_or_joins_none_is_sure(offered: ToolDeclaration, words: str, arguments: object) -> None:
+    replies = talk((offered,), words)
+    assert [given for _, given in called(replies)] == ([arguments] if isinstance(arguments, dict) else [])
+    assert isinstance(arguments, dict) or said(replies) == arguments
+
+
+@pytest.mark.parametrize(
+    ("words", "people"),
+    [
+        ("I watched Ocean's Eleven with my two sisters, can you book us a table for friday", None),
+        ("we are in room 12, book a table for friday", None),
+        ("i have 3 kids, book a table for two on friday", 2),
+        ("there are six of us, please book a table for friday", 6),
+        ("we are four, can you book a table for friday", 4),
+    ],
+)
+def test_a_number_of_another_clause_is_no_value_unless_it_counts_what_is_asked_for(
+    words: str, people: int | None
+) -> None:
+    replies = talk((TABLE,), words)
+    assert [given["people"] for _, given in called(replies)] == ([people] if people is not None else [])
+    assert people is not None or said(replies) == "For how many people?"
+
+
+@pytest.mark.parametrize("words", ["no rye for me thanks", "not the rye", "i don't want any rye", "without rye please"])
+def test_a_choice_that_is_refused_is_not_ordered(words: str) -> None:
+    assert called(talk((BREAD,), words)) == []
+
+
+def test_a_choice_names_its_tool_beside_the_verb() -> None:
+    assert called(talk((BREAD,), "order a rye loaf")) == [("order_bread", {"kind": "rye"})]
+
+
+@pytest.mark.parametrize(
+    ("lines", "answer"),
+    [
+        (
+            ["My dog is called Rex. Actually no, Rex is the cat, the dog is Bruno.", "what's my dog called"],
+            "The dog is Bruno.",
+        ),
+        (["My car is red. No wait, my car is blue.", "what colour is my car"], "Your car is blue."),
+        (["my cat is Tom", "no sorry my cat is called Tim", "what is my cat called"], "Your cat is called Tim."),
+        (["my pin is 4417", "actually forget my pin", "what's my pin"], None),
+        (["I live in Bonn", "forget that", "where do i live"], None),
+        (["my locker is 12", "please forget what i said about my locker", "what is my locker"], None),
+        (["my dog is Rex", "my cat is Tom", "forget about my dog", "what do you know about me"], "Tom"),
+        (["my name is Ann", "forget my name", "what is my name"], None),
+        (["don't forget that my bus is at nine", "when is my bus"], "nine"),
+        (["call me tomorrow", "what's my name"], None),
+        (["call me on friday", "what's my name"], None),
+        (["call me at half past six", "what's my name"], None),
+        (["My name is Friday", "what's my name"], "Your name is Friday."),
+        (["call me Al", "what's my name"], "Your name is Al."),
+    ],
+)
+def test_what_was_taken_back_or_is_no_name_is_not_told(lines: list[str], answer: str | None) -> None:
+    chat = Chat()
+    told = [chat.ask(line) for line in lines]
+    if answer is None:
+        assert "You have not told me" in told[-1] or "I don't know that yet" in told[-1], told
+    else:
+        assert answer in told[-1]
+        assert "Rex" not in told[-1]
+
+
+def test_what_an_utterance_corrects_is_not_agreed_to() -> None:
+    assert "red" not in Chat().ask("My car is red. No wait, my car is blue.")
+
+
+@pytest.mark.parametrize(
+    ("asked", "answer"),
+    [
+        ("how many days from 28 february 2024 to 1 march 2024", "2 days from Wednesday, February 28, 2024,"),
+        ("how many weeks from 1 january 2025 to 31 december 2025", "52 weeks and 0 days from Wednesday, January 1,"),
+        ("how many days from 28 february to 1 march 2024", UNSURE),
+        ("what's the date 100 days after january 1st 2000", "It was on Monday, April 10, 2000."),
+        ("what's the date a week after 25 december 2027", "It is on Saturday, January 1, 2028."),
+        ("what's the date ten days before march 3rd 2024", "It was on Thursday, February 22, 2024."),
+        ("what day is a month after 31 january 2024", "I can count days and weeks from a day, nothing else."),
+        ("what date was two days before yesterday", "It was on Monday, December 29, 2025."),
+        ("what day is a week after 30 february 2024", "There is no such day."),
+        ("christmas day 1914 what day of the week was that", "It was on Friday, December 25, 1914."),
+        ("in 1945 what weekday was the 8th of may", "It was on Tuesday, May 8, 1945."),
+        ("if tomorrow was the first of january 2030 what day would it be today", "I can't count from a day"),
+        ("the day before yesterday what date was it", "The day before yesterday was Tuesday, December 30."),
+    ],
+)
+def test_days_are_counted_from_the_day_that_is_named(asked: str, answer: str) -> None:
+    assert date_answer(asked, NEW_YEAR_2026).startswith(answer)
+
+
+@pytest.mark.parametrize(
+    ("asked", "answer"),
+    [
+        ("how many days are there in february 2028", "February 2028 has 29 days."),
+        ("how many days has february in 1900", "February 1900 has 28 days."),
+        ("how many days in february", "February has 28 days, and 29 in a leap year."),
+        ("when does water boil", "Water boils at 100 degrees Celsius, or 212 Fahrenheit, at sea level."),
+    ],
+)
+def test_a_small_fact_is_told_for_its_question(asked: str, answer: str) -> None:
+    assert Chat(tools=False).ask(asked) == answer
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        "how long does it take to boil an egg",
+        "how long does water take to boil",
+        "what is the boiling point of iron",
+        "how many days from 28 february 2024 to 1 march 2024",
+    ],
+)
+def test_a_small_fact_answers_no_other_question(asked: str) -> None:
+    answer = Chat(tools=False).ask(asked)
+    assert "degrees" not in answer
+    assert "28" not in answer
+
+
+def test_what_is_long_past_is_not_said_to_change_by_the_day() -> None:
+    chat = Chat()
+    answers = {chat.ask(f"who won the world cup in {year}") for year in (1998, 2002, 2006)}
+    assert not any("changes by the day" in one or "no news" in one for one in answers)
+
+
+@pytest.mark.parametrize("fragment", ["½", "1 2 ", "-1", "$1,", "日本", "at 5 pm "])
+def test_a_flood_of_values_is_read_for_so_many_words_only(fragment: str) -> None:
+    """Each word may begin a day, a time or a number: how many are tried is bounded."""
+    long = Utterance(f"book a table for four on friday {fragment * 1_500}")
+    assert len(long) <= MOST_WORDS
+    assert [span.text for span in long.days] == ["Friday"]
+    assert long.numbers[0].value == 4

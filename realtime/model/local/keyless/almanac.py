@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from calendar import isleap
 
 from realtime.model.local.keyless.situation import Rules, Situation, always, first_answer, rules
 
@@ -112,6 +113,16 @@ def _capital(situation: Situation, match: re.Match[str]) -> str:
     return f"The capital of {name} is {city.rstrip('.')}."
 
 
+_SPAN = r"\b(?:from|until|till|since|between|before|after|to|left)\b"
+"""What asks for the days between two dates."""
+
+
+def _february(situation: Situation, match: re.Match[str]) -> str:
+    if match["year"] is None:
+        return "February has 28 days, and 29 in a leap year."
+    return f"February {match['year']} has {28 + isleap(int(match['year']))} days."
+
+
 RULES: Rules = rules(
     (rf"\bcapital(?: city)? (?:of|in|for) (?:the )?(?P<country>{_COUNTRY})\b", _capital),
     (rf"\b(?P<country>{_COUNTRY})'s capital\b", _capital),
@@ -153,23 +164,27 @@ RULES: Rules = rules(
             "m": "A year has twelve months.",
         }[match[0].split()[2][0]],
     ),
-    (r"\bhow many days\b.*\bfebruary\b", always("February has 28 days, and 29 in a leap year.")),
+    (rf"^(?!.*{_SPAN})(?=.*\bhow many days\b).*\bfebruary\b(?:.*\b(?P<year>[12]\d{{3}})\b)?", _february),
     (
-        r"\bhow many days\b.*\b(?:april|june|september|november)\b(?! \d)",
+        rf"^(?!.*{_SPAN}).*\bhow many days\b.*\b(?:april|june|september|november)\b(?! \d)",
         lambda situation, match: f"{match[0].split()[-1].capitalize()} has 30 days.",
     ),
     (
-        r"\bhow many days\b.*\b(?:in|does|has)\b.*\b(?:january|march|may|july|august|october|december)\b(?! \d)",
+        rf"^(?!.*{_SPAN}).*\bhow many days\b.*\b(?:in|does|has)\b.*\b"
+        r"(?:january|march|may|july|august|october|december)\b(?! \d)",
         lambda situation, match: f"{match[0].split()[-1].capitalize()} has 31 days.",
     ),
     (r"\bhow many legs\b.*\bspider", always("A spider has eight legs.")),
     (r"\bhow many legs\b.*\b(?:insect|ant|bee|fly|beetle)", always("An insect has six legs.")),
     (r"\bhow many (?:bones)\b", always("A grown person has 206 bones.")),
     (
-        r"\b(?:water|it)\b.*\bboil|\bboiling point\b",
+        r"^(?!.*\bhow long\b).*\bwater\b.*\bboil|\bboiling point\b(?! of (?!water))",
         always("Water boils at 100 degrees Celsius, or 212 Fahrenheit, at sea level."),
     ),
-    (r"\bwater\b.*\bfreez|\bfreezing point\b", always("Water freezes at 0 degrees Celsius, or 32 Fahrenheit.")),
+    (
+        r"^(?!.*\bhow long\b).*\bwater\b.*\bfreez|\bfreezing point\b(?! of (?!water))",
+        always("Water freezes at 0 degrees Celsius, or 32 Fahrenheit."),
+    ),
     (r"\bwhy\b.*\bsky\b.*\bblue\b", always("Air scatters the blue part of sunlight more than the red.")),
     (
         r"\bwhat colou?r\b.*\bsky\b",

@@ -7,7 +7,7 @@ from calendar import isleap
 from datetime import UTC, date, datetime, timedelta
 
 from realtime.model.local.keyless.arithmetic import find_number
-from realtime.model.local.keyless.dates import MONTHS, date_said
+from realtime.model.local.keyless.dates import MONTHS, NamedDay, SaidDate, date_said, dates_said
 from realtime.model.local.keyless.words import each, rule_pattern
 from realtime.tool.spoken_amounts import amount_at
 from realtime.tool.spoken_times import WEEKDAYS, ordinal_at
@@ -61,6 +61,13 @@ _OTHER_DAY = re.compile(
     rf"\b(?:last|next|[12]\d{{3}}|{_DAYS}|{'|'.join(month for month in MONTHS if month != 'may')})\b"
 )
 _UNSURE = "I am not sure which day you mean: say the month by its name, and the year in full."
+_NO_SUCH_DAY = "There is no such day."
+_SUPPOSED = re.compile(r"\b(?:if|suppose|supposing|imagine|assuming|pretend)\b")
+_COUNTED_FROM = re.compile(
+    r"\b(?P<count>[a-z\d-]{1,20}(?: [a-z\d-]{1,20}){0,4}?) (?P<unit>day|week|month|year|fortnight)s? "
+    r"(?P<way>after|before|from|past|prior to|later than|earlier than)(?: the)?$"
+)
+_BACK = frozenset(("before", "prior to", "earlier than"))
 _IS = {-1: "It was", 0: "It is", 1: "It will be"}
 _ELSEWHERE = rule_pattern(
     r"\b(?:time|it)\b.* in ((?!the (?:morning|afternoon|evening|server)|total|minutes|hours|here|my|your|this)"
@@ -107,10 +114,14 @@ def date_answer(asked: str, today_said: str) -> str:
     today = _day_said(today_said)
     if today is None:
         return f"Today is {today_said}."
+    if _SUPPOSED.search(asked):
+        return "I can't count from a day that is only supposed."
     if re.search(r"\bday after tomorrow\b", asked):
         return f"The day after tomorrow is {_said(today + timedelta(2))}."
     if re.search(r"\bday before yesterday\b", asked):
         return f"The day before yesterday was {_said(today - timedelta(2))}."
+    if (answer := _counted_answer(asked, today)) is not None:
+        return answer
     if re.search(r"\btomorrow\b", asked):
         return _yes_no(asked, today + timedelta(1)) or f"Tomorrow is {_said(today + timedelta(1))}."
     if re.search(r"\byesterday\b", asked):
@@ -182,6 +193,49 @@ def _weekday(asked: str, today: date) -> date | None:
     return today + timedelta((wanted - today.weekday() - 1) % 7 + 1)
 
 
+def _counted_answer(asked: str, today: date) -> str | None:
+    """Count days from a named day, or between two; None: not asked."""
+    days = dates_said(asked, today)
+    if len(days) > 1:
+        return _between(asked, days, today)
+    near = re.search(r" (yesterday|tomorrow)\b", asked)
+    if not days and near:
+        day = today + timedelta(1 if near[1] == "tomorrow" else -1)
+        days = [NamedDay(SaidDate(day.month, day.day, day.year), asked[: near.start()])]
+    found = _COUNTED_FROM.search(days[0].before) if days else None
+    if found is None:
+        return None
+    words = found["count"].split()
+    count = find_number(" ".join(words)) or (1 if words[-1] in ("a", "an", "the", "one") else None)
+    if count is None:
+        return None
+    begin = days[0].said.on_or_after(today)
+    if begin is None:
+        return _NO_SUCH_DAY if days[0].said.is_sure else _UNSURE
+    if found["unit"] not in ("day", "week") or count != int(count):
+        return "I can count days and weeks from a day, nothing else."
+    step = int(count) * (7 if found["unit"] == "week" else 1) * (-1 if found["way"] in _BACK else 1)
+    try:
+        goal = begin + timedelta(step)
+    except OverflowError:
+        return _UNSURE
+    return f"It {'was' if goal < today else 'is'} on {_said(goal)}, {goal.year}."
+
+
+def _between(asked: str, days: list[NamedDay], today: date) -> str:
+    years = {one.said.year is None for one in days}
+    if len(days) > 2 or len(years) > 1 or not re.search(r"\bhow (?:many|long|far)\b", asked):
+        return _UNSURE
+    begin = days[0].said.on_or_after(today)
+    end = days[1].said.on_or_after(begin or today) if days[1].said.year is None else days[1].said.on_or_after(today)
+    if begin is None or end is None:
+        return _NO_SUCH_DAY if all(one.said.is_sure for one in days) else _UNSURE
+    count = abs((end - begin).days)
+    plural = "s" if count != 1 else ""
+    said = f"{count // 7} weeks and {count % 7} days" if "week" in asked else f"{count} day{plural}"
+    return f"{said} from {_said(begin)}, {begin.year}, to {_said(end)}, {end.year}."
+
+
 def _named_answer(asked: str, today: date) -> str | None:
     """Answer a question about a day that is named; None: none is."""
     said = date_said(asked, today)
@@ -191,11 +245,7 @@ def _named_answer(asked: str, today: date) -> str | None:
     else:
         goal = said.on_or_before(today) if is_past else said.on_or_after(today)
         if goal is None:
-            return (
-                "There is no such day."
-                if said.is_sure
-                else "I am not sure which day you mean: say the month by its name, and the year in full."
-            )
+            return _NO_SUCH_DAY if said.is_sure else _UNSURE
     if goal is None:
         return None
     is_far = abs((goal - today).days) > 366 or (said is not None and said.year is not None)

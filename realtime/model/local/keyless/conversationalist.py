@@ -9,7 +9,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import re
-from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
+from collections.abc import AsyncGenerator, Callable, Sequence
 from dataclasses import dataclass
 from datetime import date
 
@@ -21,7 +21,7 @@ from realtime.model.local.keyless.almanac import look_up
 from realtime.model.local.keyless.arithmetic import evaluate, find_expression, find_number, say_expression, say_number
 from realtime.model.local.keyless.brief import brief_of
 from realtime.model.local.keyless.dates import date_said
-from realtime.model.local.keyless.facts import ask_back, learn, not_told
+from realtime.model.local.keyless.facts import ask_back, forget, learn, not_told, standing
 from realtime.model.local.keyless.measures import convert
 from realtime.model.local.keyless.names import learned_name, own_name
 from realtime.model.local.keyless.product import Product
@@ -95,13 +95,12 @@ class _Answer:
 
 
 def respond_to(prompt: Prompt, product: Product | None = None) -> list[Reply]:
-    """Return the whole response to a prompt."""
+    """Return the response, or the rest of one that was broken off."""
+    if (broken_off := _broken_off(prompt)) is not None:
+        begun, heard = broken_off
+        return _behind(respond_to(begun, product), heard)
     if (ordered := _words_to_say(prompt.instructions)) is not None:
         return [ReplyText(ordered)]
-    last = prompt.history[-2:]
-    if len(last) == 2 and last[1].text == CONTINUE_ANSWER and last[0].role == "assistant":
-        whole = respond_to(dataclasses.replace(prompt, history=prompt.history[:-2]), product)
-        return [*_behind(whole, last[0].text)]
     situation = situation_of(prompt, product)
     if results := results_to_tell(prompt.history, situation.plain if situation is not None else ""):
         return [ReplyText(" ".join(results))]
@@ -119,16 +118,30 @@ def respond_to(prompt: Prompt, product: Product | None = None) -> list[Reply]:
     return [*_why_no_call(situation, answers), *_replies(answers)]
 
 
-def _behind(replies: Sequence[Reply], heard: str) -> Iterator[Reply]:
-    """Yield an answer without its heard beginning.
+def _broken_off(prompt: Prompt) -> tuple[Prompt, str] | None:
+    """Return the prompt of a broken-off answer, and what was heard."""
+    items = [*prompt.history]
+    if not items or (items[-1].role, items[-1].text) != ("system", CONTINUE_ANSWER):
+        return None
+    heard: list[str] = []
+    while items and items[-1].type == "message" and items[-1].role != "user":
+        last = items.pop()
+        heard += [last.text] if last.role == "assistant" else []
+    return dataclasses.replace(prompt, history=items), " ".join(reversed(heard))
 
-    Another answer is given whole.
-    """
-    said = " ".join(reply.text for reply in replies if isinstance(reply, ReplyText))
-    if not said.startswith(heard):
-        yield from replies
-    elif rest := said[len(heard) :].strip():
-        yield ReplyText(rest)
+
+def _behind(replies: Sequence[Reply], heard: str) -> list[Reply]:
+    """Return the replies without the words that were heard; all of them where the words are others."""
+    rest: list[Reply] = []
+    for reply in replies:
+        if isinstance(reply, ReplyText):
+            said, known = reply.text.split(), heard.split()
+            begins = [plain(word) for word in said[: len(known)]] == [plain(word) for word in known]
+            reply = ReplyText(" ".join(said[len(known) :])) if begins else reply
+            if not reply.text:
+                continue
+        rest.append(reply)
+    return rest
 
 
 def _why_no_call(situation: Situation, answers: Sequence[_Answer]) -> list[Reply]:
@@ -184,9 +197,10 @@ def _first_words(prompt: Prompt) -> str:
 
 def _answers(situation: Situation) -> list[_Answer]:
     """Answer each request of an utterance; courtesies beside others need no answer."""
-    parts = split(situation.said)
+    said = split(situation.said)
+    parts = standing(said)
     if len(parts) == 1:
-        return [_answer(situation)]
+        return [_answer(situation if len(said) == 1 else situation.part(parts[0], 0))]
     if (request := _requested(situation)) is not None and _is_one_request(situation, request, parts):
         return _with_details(situation, request, parts)
     answers = [_answer(situation.part(part, place)) for place, part in enumerate(parts)]
@@ -375,6 +389,7 @@ TOPICS: tuple[Topic, ...] = (
     _sum,
     play,
     ask_back,
+    forget,
     learn,
     _own_words,
     _what_a_tool_lacks,

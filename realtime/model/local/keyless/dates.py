@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date
 
 from realtime.model.local.keyless.words import each
@@ -28,6 +28,7 @@ FEASTS = {
 _FEAST_WORDS = sorted(((tuple(each(name)), day) for name, day in FEASTS.items()), key=lambda one: -len(one[0]))
 _IN_FIGURES = re.compile(r"\d{1,4}[-/.]\d{1,2}[-/.]\d{1,4}")
 _ORDINAL = re.compile("(\\d{1,2})(?:st|nd|rd|th)")
+_YEAR = re.compile(r"[12]\d{3}")
 _RELATIVE: dict[tuple[str, ...], int] = {("last", "year"): -1, ("this", "year"): 0, ("next", "year"): 1}
 
 
@@ -62,15 +63,44 @@ class SaidDate:
         return None
 
 
+@dataclass(frozen=True, slots=True)
+class NamedDay:
+    """A day that words name, and the words before it."""
+
+    said: SaidDate
+    before: str
+
+
 def date_said(words: str, today: date) -> SaidDate | None:
     """Return the first day that plain words name; None: they name none. `today` is for "next year"."""
+    return next((one.said for one in dates_said(words, today)), None)
+
+
+def dates_said(words: str, today: date) -> list[NamedDay]:
+    """Return the days that plain words name; a year that stands apart is that of a day without one."""
     tokens = [token.strip(".") for token in words.lower().replace(",", " ").split()]
-    return next((found for at in range(len(tokens)) if (found := _date_at(tokens, at, today)) is not None), None)
+    days: list[NamedDay] = []
+    years: list[int] = []
+    at = begin = 0
+    while at < len(tokens):
+        found = _date_at(tokens, at, today)
+        if found is not None:
+            days.append(NamedDay(found[0], " ".join(tokens[begin:at])))
+            at = begin = found[1]
+            continue
+        if _YEAR.fullmatch(tokens[at]):
+            years.append(int(tokens[at]))
+        at += 1
+    if len(days) == len(years) == 1 and days[0].said.year is None:
+        days = [replace(days[0], said=replace(days[0].said, year=years[0]))]
+    return days
 
 
-def _date_at(tokens: Sequence[str], at: int, today: date) -> SaidDate | None:
+def _date_at(tokens: Sequence[str], at: int, today: date) -> tuple[SaidDate, int] | None:
+    """Return the day that begins here, and the token behind it."""
     if _IN_FIGURES.fullmatch(tokens[at]):
-        return _in_figures([int(part) for part in re.split("[-/.]", tokens[at])], tokens[at])
+        said = _in_figures([int(part) for part in re.split("[-/.]", tokens[at])], tokens[at])
+        return said, at + 1
     for words, (month, day) in _FEAST_WORDS:
         if tuple(tokens[at : at + len(words)]) == words:
             return _with_year(month, day, tokens, at + len(words), today)
@@ -88,7 +118,7 @@ def _date_at(tokens: Sequence[str], at: int, today: date) -> SaidDate | None:
     return _with_year(month, read[0], tokens, end, today) if read is not None else None
 
 
-def _in_figures(parts: Sequence[int], written: str) -> SaidDate | None:
+def _in_figures(parts: Sequence[int], written: str) -> SaidDate:
     first, second, third = parts
     if first > 31:
         return SaidDate(second, third, first)
@@ -114,14 +144,15 @@ def _day_at(tokens: Sequence[str], at: int) -> tuple[int, int] | None:
     return (int(number[0]), number[1]) if number is not None and number[0] in range(1, 32) else None
 
 
-def _with_year(month: int, day: int, tokens: Sequence[str], at: int, today: date) -> SaidDate:
+def _with_year(month: int, day: int, tokens: Sequence[str], at: int, today: date) -> tuple[SaidDate, int]:
     """Return the day with the year behind it: "1969", "of nineteen sixty nine", "next year"."""
+    end = at
     while tokens[at : at + 1] in (["of"], ["in"], ["the"], ["year"]):
         at += 1
     if (step := _RELATIVE.get(tuple(tokens[at : at + 2]))) is not None:
-        return SaidDate(month, day, today.year + step)
+        return SaidDate(month, day, today.year + step), at + 2
     number = amount_at(tokens, at, "en") if at < len(tokens) else None
     if number is None:
-        return SaidDate(month, day)
+        return SaidDate(month, day), end
     is_year = 1000 <= number[0] < 3000
-    return SaidDate(month, day, int(number[0]) if is_year else None, is_sure=is_year)
+    return SaidDate(month, day, int(number[0]) if is_year else None, is_sure=is_year), at + number[1]

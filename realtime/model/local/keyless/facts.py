@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 
 from realtime.model.local.keyless.arithmetic import find_number
+from realtime.model.local.keyless.names import FORGETS_NAME, learned_name
 from realtime.model.local.keyless.requests import split
 from realtime.model.local.keyless.situation import Line, Situation
 from realtime.model.local.keyless.words import capital, content, core, each, forms, is_question, listed, plain, stem
@@ -115,7 +116,8 @@ _KINDS = frozenset(
     map(
         stem,
         each(
-            "colour kind type size brand number time day date year month place city town street country floor age old"
+            "colour kind type size brand number time day date year month place city town street country floor age old "
+            "call name"
         ),
     )
 )
@@ -123,6 +125,18 @@ _SURE = 0.55
 """The share of a question's words that an answer must hold."""
 _MOST_FACTS = 4
 _FORGET = re.compile(r"\b(?:forget|delete|erase|remove|wipe)\b")
+_FORGETS = re.compile(
+    r"(?:(?:actually|no|and|but|please|ok|okay|sorry|wait|can you|could you|will you) ){0,5}(?:forget|erase|ignore) "
+    r"(?!to\b)(?:about |that |what i (?:said|told you) (?:about )?){0,3}(?P<what>.*)"
+)
+_THAT = re.compile(r"(?:it|that|this|that one|it again)?")
+_TAKES_BACK = "no|sorry|wait|hang on|hold on|i mean|i meant|correction|scratch that|i was wrong|that's wrong"
+_CORRECTS = re.compile(
+    rf"(?=(?:(?:actually|but|and|oh|well) ){{0,3}}(?:{_TAKES_BACK})\b)"
+    rf"(?:(?:actually|but|and|oh|well|{_TAKES_BACK})\b[\s,.:;!]{{0,4}}){{1,6}}",
+    re.I,
+)
+"""What takes back the statement before it: "actually no, Rex is the cat"."""
 _ABOUT_THE_AGENT = re.compile(r"\b(?:you|your|yours|yourself)\b")
 _NOT_MINE = re.compile(
     r"^(?:how (?:do|can|could|should|would|many|much)|can|could|may|should|do|does|would|will"
@@ -152,11 +166,68 @@ def told(text: str) -> str:
     return re.sub(r"\byou was\b", "you were", said)
 
 
+def standing(parts: Sequence[str]) -> list[str]:
+    """Return an utterance's parts without statements that later ones take back."""
+    kept: list[str] = []
+    for part in _with_leads(parts):
+        if kept and _CORRECTS.match(part) and statement(kept[-1]) is not None and _is_same(kept[-1], part):
+            kept.pop()
+        kept.append(part)
+    return kept
+
+
+def _with_leads(parts: Sequence[str]) -> list[str]:
+    """Join "No wait" with the part that it leads to."""
+    joined: list[str] = []
+    for part in parts:
+        lead = _CORRECTS.match(joined[-1]) if joined else None
+        if lead is not None and lead.end() == len(joined[-1]):
+            joined[-1] += f" {part}"
+        else:
+            joined.append(part)
+    return joined
+
+
+def _is_same(one: str, other: str) -> bool:
+    """Whether two statements are about the same: they share a word that says something."""
+    return bool(content(plain(one)) & content(plain(other)))
+
+
+def _stated(part: str) -> list[str]:
+    """Return the statements of a part; of one that corrects, those of its clauses."""
+    lead = _CORRECTS.match(part)
+    clauses = re.split(r", (?:and |but )?", part[lead.end() :]) if lead is not None else [part]
+    return [clause for clause in clauses if statement(clause) is not None]
+
+
+def forget(situation: Situation) -> str | None:
+    """Agree to tell a fact no more; None where none was told that is meant."""
+    asked = _FORGETS.match(situation.plain)
+    if asked is None:
+        return None
+    earlier = [line.words for line in situation.earlier]
+    is_name = FORGETS_NAME.match(situation.said) and learned_name(earlier) is not None
+    facts = [one for one, _ in _statements(situation.earlier)]
+    if not is_name and (not facts or [*_remembered(facts, asked["what"])] == facts):
+        return None
+    return "All right, I won't tell it any more in this call."
+
+
+def _remembered(facts: Sequence[str], what: str) -> list[str]:
+    """Return the facts that are left when one is to be forgotten: the last, all, or those about something."""
+    if _THAT.fullmatch(what):
+        return [*facts[:-1]]
+    if re.match(r"(?:everything|all)\b", what):
+        return []
+    return [one for one in facts if not _is_same(one, what)]
+
+
 def learn(situation: Situation) -> str | None:
     """Acknowledge what the user says of themselves or asks to remember."""
-    if statement(situation.said) is None:
+    stated = _stated(situation.said)
+    if not stated:
         return None
-    words = _original(situation.said)
+    words = listed([_original(one) for one in stated])
     return situation.vary((f"Got it: {words}.", f"Okay, I'll remember that {words}.", f"Noted: {words}."))
 
 
@@ -179,7 +250,11 @@ def ask_back(situation: Situation) -> str | None:
     asked = asked | ({"from"} if comes_from else frozenset())
     best, score = None, 0.0
     keys = _keys(asked)
-    hopeful = [line for line in situation.earlier if any(key in line.words.lower() for key in keys)]
+    hopeful = [
+        line
+        for line in situation.earlier
+        if any(key in line.words.lower() for key in keys) or _FORGET.search(line.words) or _CORRECTS.match(line.words)
+    ]
     for said, original in _statements(hopeful):
         words = content(said) | ({"from"} if comes_from and " from " in said else frozenset())
         words = words | (
@@ -229,11 +304,12 @@ def not_told(situation: Situation) -> str | None:
 def _all(situation: Situation) -> str:
     """Tell the newest facts."""
     facts: list[str] = []
-    for line in reversed(situation.earlier):
-        facts += [fact for _, original in _statements([line]) if (fact := _original(original)) not in facts]
+    for _, original in reversed([*_statements(situation.earlier)]):
+        if (fact := _original(original)) not in facts:
+            facts.append(fact)
         if len(facts) >= _MOST_FACTS:
             break
-    facts = facts[:_MOST_FACTS][::-1]
+    facts.reverse()
     if situation.name and not any("name" in one for one in facts):
         facts.insert(0, f"your name is {situation.name}")
     if not facts:
@@ -242,11 +318,19 @@ def _all(situation: Situation) -> str:
 
 
 def _statements(lines: Sequence[Line]) -> Iterator[tuple[str, str]]:
-    """Yield the plain statements of lines with their original words, oldest first."""
+    """Yield the statements that stand, plain and in original words, oldest first."""
+    kept: list[tuple[str, str]] = []
     for line in lines:
-        for part in split(line.words):
-            if (said := statement(part)) is not None:
-                yield said, part
+        for part in _with_leads(split(line.words)):
+            if (forgets := _FORGETS.match(plain(part))) is not None:
+                facts = [said for said, _ in kept]
+                left = _remembered(facts, forgets["what"])
+                kept = [one for one in kept if one[0] in left]
+                continue
+            if _CORRECTS.match(part) and kept and _is_same(kept[-1][1], part):
+                kept.pop()
+            kept += [(said, one) for one in _stated(part) if (said := statement(one)) is not None]
+    yield from kept
 
 
 def _original(line: str) -> str:

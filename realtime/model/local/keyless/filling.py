@@ -118,8 +118,14 @@ class _Filling:
                 continue
             words = [stem(word) for word in Utterance(value.replace("_", " ").replace("-", " ")).tokens]
             for at in range(len(self._said) - len(words) + 1):
-                if words and self._said.stems[at : at + len(words)] == words:
+                if words and self._said.stems[at : at + len(words)] == words and not self._is_refused(at):
                     yield at, len(words), value
+
+    def _is_refused(self, at: int) -> bool:
+        """Whether a choice is not wanted: "no rye", "not the rye"."""
+        while at > 0 and at not in self._said.breaks and self._said.tokens[at - 1] in ARTICLES | {"any", "more"}:
+            at -= 1
+        return at > 0 and at not in self._said.breaks and self._said.tokens[at - 1] in _NO
 
     def _flag(self, one: Parameter) -> bool | None:
         names = {word for word in one.stems if word not in ("with", "be", "has", "have", "includ")}
@@ -142,7 +148,8 @@ class _Filling:
         return found[0].replace(" at ", "@").replace(" dot ", ".")
 
     def _number(self, one: Parameter) -> float | int | None:
-        fits = [(self._fit(one, span), -span.start, span) for span in self._said.numbers if self._reading.is_free(span)]
+        free = [span for span in self._said.numbers if self._reading.is_free(span)]
+        fits = [(self._fit(one, span), -span.start, span) for span in free]
         best = max(fits, key=lambda fit: fit[:2], default=None)
         if best is None or best[0] <= 0:
             return self._people(one)
@@ -181,7 +188,14 @@ class _Filling:
         return 1 if behind in (["a"], ["an"]) else None
 
     def _fit(self, one: Parameter, span: Span) -> int:
-        """Say how well a number fits an argument; 0: it does not."""
+        """Say how well a number fits an argument; 0: it does not.
+
+        Within the request a good fit counts more than the best before it: "I have three kids, book a table for two".
+        """
+        fit = self._fit_by_words(one, span)
+        return fit + 3 if fit >= 3 and not self._is_before(span) else fit
+
+    def _fit_by_words(self, one: Parameter, span: Span) -> int:
         wanted = PEOPLE if one.takes is Takes.COUNT and one.stems & (PEOPLE | {"party", "size"}) else one.stems
         others = [other for other in self._all if other is not one and other.takes in NUMERIC]
         is_length = seconds_of(span) is not None
@@ -189,6 +203,8 @@ class _Filling:
             return 5 if one.takes is Takes.MONEY else 0
         if span.counted & wanted or self._is_labelled(one, span):
             return 5
+        if self._is_before(span) and not span.counted & self._command.own:
+            return 0
         if one.takes is Takes.DURATION:
             return 4 if is_length else 1 if self._command.is_answer else 0
         if is_length and "night" not in span.counted:
@@ -205,6 +221,11 @@ class _Filling:
         if one.takes is Takes.COUNT:
             return 3 if span.counted & self._command.own else 2
         return 1
+
+    def _is_before(self, span: Span) -> bool:
+        """Whether a number stands in a clause before the request: "I saw Ocean's Eleven, book us a table"."""
+        end = self._command.verb_end
+        return span.end <= max((at for at in self._said.breaks if at < end), default=0)
 
     def _is_labelled(self, one: Parameter, span: Span) -> bool:
         """Whether the argument's name stands before the value: "room number 12"."""

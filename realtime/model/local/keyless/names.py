@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+from realtime.model.local.keyless.utterance import utterance_of
+
 DEFAULT_OWN_NAME = "Heart"
 
 _WORD = r"[A-Za-zÀ-ÿ][A-Za-zÀ-ÿ'’-]{0,40}"
@@ -29,11 +31,16 @@ _CORRECTED = re.compile(
 )
 """A name that takes another's place: "Bob. No wait, Robert", "not Bob, it's Robert"."""
 _NOT_CALLED = re.compile(r"\W{0,4}my name (?=(?:is|was)(?:n't|n’t| not)\b)", re.IGNORECASE)
+FORGETS_NAME = re.compile(
+    r"(?:(?:actually|no|please|ok|okay|can you|could you)\W{1,3}){0,5}"
+    r"(?:forget|erase|delete) (?:my name|me\b|everything|all\b)",
+    re.IGNORECASE,
+)
 _MET = re.compile(r"\bNice to meet you\b")
 _ASKS_NAME = re.compile(r"\byour name\b|\bAnd you\?$")
 _NAME_ALONE = re.compile(rf"^(?:(?:it's|it is|i'm|i am|im|i’m|that's|just|my name) )?({_WORD})[.!]?$", re.IGNORECASE)
 _NO_NAME = re.compile(
-    r"a|an|the|not|so|very|just|really|back|later|when|if|in|on|at|it|you|me|what|whatever|again|maybe"
+    r"a|an|the|not|so|soon|asap|anytime|whenever|immediately|first|before|after|by|around|once|every|very|just|really|back|later|when|if|in|on|at|it|you|me|what|whatever|again|maybe"
     r"|yes|yeah|no|nope|hello|hi|hey|thanks|thank|bye|goodbye|help|stop|nothing|none|why|who|how|where"
     r"|cool|nice|wow|well"
     r"|lost|bored|sad|tired|back|new|old|looking|trying|talking|testing|calling|afraid|curious|serious|joking|kidding"
@@ -53,6 +60,8 @@ def learned_name(said: Sequence[str], after: Sequence[str] = ()) -> str | None:
     """
     asked = [*after] if after else [""] * len(said)
     for text, before in zip(reversed(said), reversed(asked), strict=True):
+        if FORGETS_NAME.match(text):
+            return None
         is_short = len(text) <= _LONGEST_NAME_CHARS
         if not (_MAY_NAME.search(text) or _MET.search(before)) and not (
             is_short and before and _ASKS_NAME.search(before)
@@ -69,7 +78,7 @@ def learned_name(said: Sequence[str], after: Sequence[str] = ()) -> str | None:
             and (alone := _NAME_ALONE.match(text.strip()))
         ):
             found = [alone]
-        named = [(match.start(1), match.end(1), match[1]) for match in found if not _NO_NAME.fullmatch(match[1])]
+        named = [(match.start(1), match.end(1), match[1]) for match in found if _is_name(match, text)]
         denied = _NOT_CALLED.match(text)
         if not named and (denied or _MET.search(before)):
             named = [(-1, denied.end() if denied else 0, "")]
@@ -79,6 +88,17 @@ def learned_name(said: Sequence[str], after: Sequence[str] = ()) -> str | None:
         if name := max(named, default=(0, 0, ""))[2]:
             return name[0].upper() + name[1:]
     return None
+
+
+def _is_name(match: re.Match[str], text: str) -> bool:
+    """Whether a word is a name: "call me tomorrow" has none."""
+    if _NO_NAME.fullmatch(match[1]):
+        return False
+    if not match[0].lower().startswith("call"):
+        return True
+    said = utterance_of(text)
+    at = said.place(match.start(1))
+    return not any(span.start <= at < span.end for span in (*said.days, *said.times))
 
 
 def _corrects(match: re.Match[str], between: str) -> bool:

@@ -63,6 +63,7 @@ class Reading:
             *self.said.times,
             *self.said.withdrawn,
             *(span for span in self.said.numbers if span.is_money),
+            *(span for span in self.said.alternatives if span.kind != "number" or span.is_money),
         )
         return any(span.start <= at < span.end for span in spans)
 
@@ -87,12 +88,17 @@ class Reading:
         end = at
         while end < len(tokens) and end - at < LONGEST_NAME and self._goes_on(at, end):
             end += 1
-        if end == at or (end == at + 1 and tokens[at] in _UNNAMED):
+        if end == at or (end == at + 1 and tokens[at] in _UNNAMED) or self._is_left_open(end):
             return None
         self.use(begin if before is None else before, end)
         if (corrected := self._corrected(end)) is not None:
             return corrected
         return self.said.text(at if tokens[begin] in ARTICLES else begin, end)
+
+    def _is_left_open(self, at: int) -> bool:
+        """Whether another name follows behind "or": "to Mike or Ann"."""
+        said = self.said
+        return at + 1 < len(said) and said.tokens[at] == "or" and said.tokens[at + 1] not in BOUNDARIES
 
     def _corrected(self, at: int) -> str | None:
         """Return what is said instead of words before: "Imagine, no wait, Yesterday"."""

@@ -15,7 +15,7 @@ VERBS = tuple(
         "cancel delete remove drop scrap undo clear erase",
         "send text message tell write email mail forward inform notify let",
         "transfer send pay wire give move",
-        "remind set create add make note",
+        "remind set create add make note wake",
         "add put append insert place throw",
         "create make add open start write generate build",
         "order buy get have purchase bring want need",
@@ -85,6 +85,7 @@ _IMPLIED = {
     "tell": "message",
     "let": "message",
     "fly": "flight",
+    "wake": "alarm",
 }
 IMPLIES = {verb: stem(noun) for verb, noun in _IMPLIED.items()}
 """Verbs that name the object of their tool as well."""

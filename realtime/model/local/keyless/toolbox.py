@@ -37,7 +37,7 @@ from realtime.model.local.keyless.tool_words import (
     VERBS,
     WANTS,
 )
-from realtime.model.local.keyless.utterance import BOUNDARIES, Utterance
+from realtime.model.local.keyless.utterance import BOUNDARIES, Utterance, utterance_of
 from realtime.model.local.keyless.utterance import stem_of as stem
 from realtime.model.local.keyless.words import is_question, plain
 
@@ -140,7 +140,7 @@ class Context:
 
 def request_in(said: str, tools: Sequence[ToolDeclaration], context: Context = Context()) -> ToolRequest | None:
     """Return the tool that is asked for; None: none is. Of several that fit, the one that the words say most of."""
-    utterance = Utterance(said)
+    utterance = utterance_of(said)
     chosen = _chosen_by_value(utterance, tools)
     found = [request for tool in tools if (request := _request(utterance, tool, context)) is not None]
     if not found and chosen is not None and _wants(utterance, chosen, said):
@@ -191,7 +191,8 @@ def _wants(said: Utterance, tool: ToolDeclaration, words: str) -> bool:
     known = {stem for one in _worded_choices(tool) for stem in one} | subject.own | subject.described
     known |= {stem for parameter in parameters_of(tool) for stem in parameter.stems}
     spans = [(span.start, span.end) for span in (*said.numbers, *said.days, *said.times)]
-    in_values = {at for start, end in (*spans, *said.corrections) for at in range(start, end)}
+    corrections = [(start, end) for start, end in said.corrections if start > 0]
+    in_values = {at for start, end in (*spans, *corrections) for at in range(start, end)}
     return all(
         at in in_values or said.stems[at] in known or token in _AROUND_A_THING for at, token in enumerate(said.tokens)
     )
@@ -199,7 +200,7 @@ def _wants(said: Utterance, tool: ToolDeclaration, words: str) -> bool:
 
 def answered(request: ToolRequest, said: str, context: Context = Context()) -> ToolRequest | None:
     """Return the request with what an answer adds to it; None: it is no answer."""
-    utterance = Utterance(said)
+    utterance = utterance_of(said)
     text = plain(said)
     if (
         not utterance.tokens
@@ -327,8 +328,13 @@ def _evidence(said: Utterance, subject: _Subject, verb: str, parameters: Sequenc
         return 3 * len(exact) + 2 * len(others) + len(subject.described & stems - {*exact})
     if IMPLIES.get(verb) in subject.nouns:
         return 3
-    if any(one.takes is Takes.MONEY for one in parameters) and any(span.is_money for span in said.numbers):
+    if any(one.takes is Takes.MONEY for one in parameters) and any(
+        span.is_money for span in (*said.numbers, *said.alternatives)
+    ):
         return 3
+    choices = {stem(str(choice)) for one in parameters for choice in one.choices}
+    if verb and verb == subject.named and choices & stems:
+        return 2  # "Order a rye loaf" of a tool that orders bread.
     worded = any(one.takes in (Takes.TEXT, Takes.TITLE, Takes.NAME, Takes.RECIPIENT) for one in parameters)
     if {verb, subject.named} <= SEARCHES and any(one.takes is Takes.TEXT for one in parameters):
         return 1

@@ -24,6 +24,7 @@ _LIVE = re.compile(
     r"\b(?:news|headlines?|score|scores|match|game|stock|stocks|bitcoin|price of|exchange rate|traffic"
     r"|election|won|winner|latest|today's|yesterday's|president|prime minister|pope|happening)\b"
 )
+_YEAR = re.compile(r"\b[12]\d{3}\b")
 _SEARCH = re.compile(
     r"\b(?:google|search|look up|browse|find|wikipedia|internet|online|directions|navigate|route|nearest"
     r"|near me|nearby|restaurant|restaurants)\b"
@@ -73,7 +74,7 @@ def own_up(situation: Situation) -> str:
     if _MONEY.search(text):
         return f"I don't know exchange rates: they change, and I have no internet. {can}"
     if situation.asks and not _CAN_YOU.match(text):
-        if _LIVE.search(text):
+        if _LIVE.search(text) and not _YEAR.search(text):
             return situation.vary(
                 (
                     f"I can't know that: I have no news and no internet. {situation.hint}",

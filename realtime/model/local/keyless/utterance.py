@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
+from itertools import pairwise
 from typing import Literal
 
 from realtime.model.local.keyless.words import each, plain, stem
@@ -13,8 +15,12 @@ from realtime.tool.spoken_numbers import folded, matches_of
 from realtime.tool.spoken_times import MONTHS, day_at, ordinal_at, time_at
 
 LONGEST_CHARS = 1_000
+MOST_WORDS = 250
+"""Words that are read of so many characters: in prose there are fewer."""
 _FAR = 8
 """Words between a value and its correction."""
+_WORDS_OF_OR = 3
+"""Most words between two values that are left open: "at six or maybe at seven"."""
 
 Kind = Literal["number", "day", "time"]
 
@@ -95,7 +101,10 @@ class Utterance:
 
     def __init__(self, said: str) -> None:
         self.said = folded(said[:LONGEST_CHARS])
-        self._matches = matches_of(self.said)
+        matches = matches_of(self.said)
+        self._matches = matches[:MOST_WORDS]
+        if len(matches) > MOST_WORDS:
+            self.said = self.said[: matches[MOST_WORDS].start()]
         self.tokens = _with_heard_numbers([match.group().lower() for match in self._matches])
         self.stems = [stem_of(plain(token) or token) for token in self.tokens]
         for at, token in enumerate(self.tokens[:-1]):
@@ -112,7 +121,10 @@ class Utterance:
         """Values that the user corrected: "on Friday, no, Saturday"."""
         self.corrections: list[tuple[int, int]] = []
         """Where words that correct what stands before them begin and end: "no wait"."""
+        self.alternatives: list[Span] = []
+        """Values that the user left open: "fifty or sixty"."""
         self._correct()
+        self._leave_open()
 
     def __len__(self) -> int:
         return len(self.tokens)
@@ -156,6 +168,20 @@ class Utterance:
                     if spans is self.numbers and not new.counted:
                         spans[spans.index(new)] = replace(new, counted=old.counted)
                     break
+
+    def _leave_open(self) -> None:
+        """Take out values that "or" joins: none of them is sure."""
+        hours = sorted((*self.times, *self.numbers), key=lambda span: span.start)
+        pairs = [pair for spans in (self.days, hours) for pair in pairwise(spans) if self._is_open(*pair)]
+        self.alternatives = [*dict.fromkeys(span for pair in pairs for span in pair)]
+        for spans in (self.days, self.times, self.numbers):
+            spans[:] = [span for span in spans if span not in self.alternatives]
+
+    def _is_open(self, one: Span, other: Span) -> bool:
+        between = self.tokens[one.end : other.start]
+        if between == ["and"]:
+            return self._token(one.start - 1) == "between"
+        return "or" in between[:2] and "so" not in between and len(between) <= _WORDS_OF_OR
 
     def _token(self, at: int) -> str:
         return self.tokens[at] if 0 <= at < len(self) else ""
@@ -351,6 +377,12 @@ class Utterance:
         if self.tokens[max(0, start - 2) : start] in (["party", "of"], ["group", "of"], ["we", "are"], ["we'll", "be"]):
             counted.append("person")
         return Span("number", start, end, value, frozenset(counted), is_money)
+
+
+@lru_cache(maxsize=4)
+def utterance_of(said: str) -> Utterance:
+    """Return what was said; one sentence is read for each of its requests. It is not to be changed."""
+    return Utterance(said)
 
 
 def seconds_of(span: Span) -> float | None:
