@@ -248,8 +248,7 @@ def _why_without(tool: HostedTool, profile: Profile, why: str = "") -> str:
     if tool.kind == REMOTE_MCP:
         return (
             f"The MCP server {name!r} is left out, all else holds: this server connects to no MCP servers that its "
-            "clients name. Declare functions that run in the client, or have its owner add the server (--mcp) or allow "
-            "its host (--allow-client-mcp)."
+            "clients name. Declare functions that run in the client, or have its owner add the server (--mcp)."
         )
     return (
         f"The tool {name!r} is left out, all else holds: {profile.model} does not have it, and this server does not "

@@ -19,6 +19,7 @@ from realtime.room.human_participant import HumanParticipant
 from realtime.server.make_agent import MakeAgent, make_agent_of
 from realtime.tool import Toolkit
 from realtime.tool.mcp import HttpStatefulClient, StatefulClientBase, StdIOStatefulClient
+from realtime.tool.mcp.schema import model_name
 
 FIRST_WAIT_S = 1.0
 LONGEST_WAIT_S = 30.0
@@ -173,14 +174,15 @@ class RemoteTools:
 
         Where another server has a tool of one of their names, they get their server's name in front.
         """
-        before, prefix = len(self.toolkit), ""
+        prefix = ""
         try:
             await self.toolkit.register_mcp_client(client)
         except BadTool:
-            prefix = re.sub(r"[^a-zA-Z0-9_-]", "_", client.name) + "_"
+            prefix = model_name(client.name) + "_"
             await self.toolkit.register_mcp_client(client, namesake_strategy="skip", prefix=prefix)
         named = f", named {prefix}..., since another server has tools of the same names" if prefix else ""
-        count = len(self.toolkit) - before
+        # Others register meanwhile: what is more than before need not be of this one.
+        count = sum(tool.mcp_name == client.name for tool in self.toolkit.tools.values())
         return f"The MCP server {client.name!r} gives {count} tool{'' if count == 1 else 's'}{named}."
 
 

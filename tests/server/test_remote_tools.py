@@ -145,7 +145,7 @@ async def test_an_agent_of_ones_own_gets_them_beside_its_own_tools(tmp_path: Pat
                 first, second = sorted({name.removesuffix("echo") for name in agent.toolkit.tools if "echo" in name})
     assert next(iter(agent.toolkit.tools)) == "lights"
     # Whichever server came second has its name before its tools.
-    assert (first, second) in (("", "hostile_"), ("", f"{url.split('/')[2].replace('.', '_').replace(':', '_')}_"))
+    assert (first, second) in (("", "hostile_"), ("", f"_{url.split('/')[2].replace('.', '_').replace(':', '_')}_"))
     assert len(agent.toolkit) == 5
     assert any(f"named {second}..., since another server has tools of the same names" in line for line in said)
 

@@ -126,7 +126,10 @@ class ClientServers:
 
     def _read(self, label: str, given: Mapping[str, Any]) -> ClientServer | str:
         if not self._hosts:
-            return ""
+            return (
+                "this server connects to no MCP servers that its clients name. Have its owner allow the host "
+                "(--allow-client-mcp) or add the server (--mcp), or declare functions that run in the client"
+            )
         try:
             declared = msgspec.convert(given, _Declared)
         except msgspec.ValidationError as error:
