@@ -99,7 +99,9 @@ class ChatRoom(StateModule):
     ) -> None:
         super().__init__()
         _check_floor(floor)
-        check_options(ChatRoom.__init__, locals(), above_0=("tool_timeout_s",))
+        # Whom the room takes is said by name, for each of them.
+        listed = {name: one for name, one in locals().items() if name != "agents" or not isinstance(one, list | tuple)}
+        check_options(ChatRoom.__init__, listed, above_0=("tool_timeout_s",))
         if not name.strip():
             raise BadOption("name is empty: give the room a name, or leave it out")
         if max_humans < 1:

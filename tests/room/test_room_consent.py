@@ -172,7 +172,7 @@ async def test_where_no_human_has_said_anything_whoever_is_there_answers() -> No
 
 
 def test_who_may_agree_is_one_of_two() -> None:
-    with pytest.raises(UsageError, match="consent_by is one of asked, anyone"):
+    with pytest.raises(UsageError, match="consent_by is one of 'asked', 'anyone'"):
         ChatRoom([RealtimeAgent("Alice", "", TalkModel())], consent_by="nobody")  # type: ignore[arg-type]
 
 

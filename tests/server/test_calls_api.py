@@ -358,7 +358,7 @@ WAYS = {
 
 @pytest.mark.parametrize(("way", "code"), WAYS.items())
 async def test_a_call_that_is_over_stays_over(tmp_path: Path, way: str, code: str) -> None:
-    kept = {"resume_s": -1.0} if way == "expired" else {}
+    kept = {"resume_s": 0.0} if way == "expired" else {}
     async with keeping(tmp_path, **kept) as place, place.client() as client:
         created = await client.make_call()
         if way == "ended by its client":

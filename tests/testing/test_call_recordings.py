@@ -23,7 +23,7 @@ from realtime.testing.client.steps import Step
 
 CASSETTE = Path(__file__).resolve().parents[2] / "fixtures" / "cassettes" / "openai"
 ASK: tuple[Step, ...] = (kit.Type("Where is my order?"), kit.WaitUntilHeard())
-IN_VAIN: tuple[Step, ...] = (*ASK, kit.WaitFor("agent_left", timeout_ms=1_000))
+IN_VAIN: tuple[Step, ...] = (*ASK, kit.WaitFor("unheard_of", timeout_ms=1_000))
 WORD = "told-to-nobody"
 
 

@@ -396,7 +396,7 @@ def test_recording_anew_in_a_call_that_fails_keeps_the_cassette_and_says_so(suit
             return RealtimeAgent("Friday", "", model)
     """)
     cassettes = []
-    for steps, passed in (("[]", 1), ('[WaitFor("agent_left", timeout_ms=50)]', 0)):
+    for steps, passed in (("[]", 1), ('[WaitFor("unheard_of", timeout_ms=50)]', 0)):
         write(
             suite,
             f"""

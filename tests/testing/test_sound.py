@@ -124,7 +124,6 @@ def test_what_cannot_be_spoken_is_told_with_file_place_and_remedy(folder: Path) 
     steps += [
         (Speak(audio="tone.wav", pcm=b"ab"), "tone.wav, pcm16: `pcm16` is given beside `audio`"),
         (Speak(pcm=b""), "pcm16: it holds no sound"),
-        (Speak(pcm=b"ab", rate_hz=0), "pcm16, rate_hz: 0 Hz is no rate"),
         (Speak(audio="tone.wav", gain_db=float("nan")), "tone.wav, gain_db: nan dB is no gain"),
         (Speak(audio="tone.wav", noise="white", snr_db=float("inf")), "tone.wav, snr_db: inf dB is no ratio"),
     ]

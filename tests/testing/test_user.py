@@ -2,10 +2,12 @@
 
 import asyncio
 from collections.abc import Sequence
+from typing import Any
 
 import pytest
 
 from realtime.client.outbox import Client
+from realtime.errors import BadOption
 from realtime.model.script import CallTools
 from realtime.testing.client.page import Page
 from realtime.testing.client.steps import (
@@ -238,12 +240,26 @@ async def test_a_call_that_is_over_fails_the_next_step_at_once() -> None:
 REFUSED: list[tuple[UserStep, str]] = [
     (BargeIn(speech=STOP), "Give one of after_ms, at_word and on_tool"),
     (BargeIn(speech=STOP, after_ms=1, on_tool="x"), "Give one of after_ms, at_word and on_tool"),
-    (Network(loss=1.5), "loss is a share"),
-    (Silence(ms=-1), "-1 ms cannot be waited"),
-    (Drop(away_ms=-1), "-1 ms cannot be waited"),
     (Speak(audio="missing.wav"), "there is no such file"),
     (BargeIn(speech=Speak(), after_ms=1), "there is nothing to say"),
 ]
+
+
+@pytest.mark.parametrize(
+    ("step", "fields", "told"),
+    [
+        (Silence, {"ms": -1}, "ms is at least 0, not -1"),
+        (Drop, {"away_ms": -1}, "away_ms is"),
+        (Network, {"loss": 1.5}, "loss is at most 1, not 1.5"),
+        (Speak, {"audio": "tone.wav", "from_ms": -1}, "from_ms is at least 0, not -1"),
+        (Speak, {"audio": "tone.wav", "from_ms": 500, "to_ms": 500}, "to_ms is 500, which is not after from_ms"),
+    ],
+)
+def test_a_value_that_no_step_has_is_refused_where_it_is_written(
+    step: type[UserStep], fields: dict[str, Any], told: str
+) -> None:
+    with pytest.raises(BadOption, match=told):
+        step(**fields)
 
 
 async def test_a_step_that_cannot_be_done_is_refused_before_the_call() -> None:
