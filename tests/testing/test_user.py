@@ -251,6 +251,8 @@ REFUSED: list[tuple[UserStep, str]] = [
         (Silence, {"ms": -1}, "ms is at least 0, not -1"),
         (Drop, {"away_ms": -1}, "away_ms is"),
         (Network, {"loss": 1.5}, "loss is at most 1, not 1.5"),
+        (Speak, {"audio": "tone.wav", "gain_db": float("nan")}, "gain_db is a number, not nan"),
+        (Speak, {"pcm": b"ab", "rate_hz": 0}, "rate_hz is at least 1, not 0"),
         (Speak, {"audio": "tone.wav", "from_ms": -1}, "from_ms is at least 0, not -1"),
         (Speak, {"audio": "tone.wav", "from_ms": 500, "to_ms": 500}, "to_ms is 500, which is not after from_ms"),
     ],
