@@ -124,6 +124,7 @@ def test_what_cannot_be_spoken_is_told_with_file_place_and_remedy(folder: Path) 
     steps += [
         (Speak(audio="tone.wav", pcm=b"ab"), "tone.wav, pcm16: `pcm16` is given beside `audio`"),
         (Speak(pcm=b""), "pcm16: it holds no sound"),
+        (Speak(audio="tone.wav", noise="white", snr_db=float("inf")), "tone.wav, snr_db: inf dB is no ratio"),
     ]
     for step, told in steps:
         with pytest.raises(CaseError) as caught:
