@@ -11,7 +11,7 @@ from typing import Annotated, Any
 import msgspec
 
 from realtime.event.base import AudioFormat, Event, ImageFormat, Item, ResponseOverrides
-from realtime.event.decode import check_fields, classes_by_type, read_event
+from realtime.event.decode import classes_by_type, read_event, read_fields
 from realtime.message import PermissionRule, ToolCallBlock, ToolOutput, ToolResultState
 from realtime.message.blocks import settle_bytes
 
@@ -26,7 +26,7 @@ class ClientEventBase(Event, frozen=True, kw_only=True):
     event_id: str | None = None
 
     def __post_init__(self) -> None:
-        check_fields(self)
+        read_fields(self)
 
 
 class ClientSessionCreateEvent(ClientEventBase, frozen=True, kw_only=True):
@@ -92,7 +92,7 @@ class ClientAudioAppendEvent(ClientEventBase, frozen=True, kw_only=True):
         audio: bytes | str = self.audio
         if isinstance(audio, str):
             settle_bytes(self, "audio")
-        check_fields(self)
+        read_fields(self)
 
 
 class ClientAudioCommitEvent(ClientEventBase, frozen=True, kw_only=True):

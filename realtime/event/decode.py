@@ -45,7 +45,7 @@ def read_event(frame: Any, classes: dict[str, type[Any]]) -> Any:
         raise ValueError(f"the event is not JSON: {error}") from error
 
 
-def check_fields(event: Any) -> None:
+def read_fields(event: Any) -> None:
     """Read the fields of an event that a program makes like JSON.
 
     A dict is taken for an object.

@@ -13,7 +13,7 @@ import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from difflib import SequenceMatcher
-from functools import cache
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import NamedTuple
 
@@ -74,7 +74,8 @@ class _Place(NamedTuple):
     who: tuple[Participant, ...]
 
 
-def called_in(text: str, participants: Sequence[Participant]) -> tuple[Participant, ...]:
+@lru_cache(maxsize=16)  # a policy asks several times about the turn that is over
+def called_in(text: str, participants: tuple[Participant, ...]) -> tuple[Participant, ...]:
     """Whom of `participants` the text calls, in the order of their names.
 
     Case, composition and missing accents do not count; a name that is written in no other way is found by its sound,
@@ -98,15 +99,18 @@ def called_in(text: str, participants: Sequence[Participant]) -> tuple[Participa
 def _is_told_of(said: str, called: _Place, place: _Place, language: _Language) -> bool:
     """Whether a name behind a called one is talked about."""
     between, after = said[called.end : place.start].rstrip(), tokens_of(said[place.end :])
-    if tokens_of(between)[-1:] in [[one] for one in language.words("joiners")] and after:
+    last = ["", *tokens_of(between)][-1]
+    if last in language.words("joiners") and after:
         return after[0] not in language.words("second_person")
     if _SENTENCE_END.search(between) or between.endswith(","):
         return False
-    return tokens_of(between)[-1:] not in [[you] for you in language.words("second_person")]
+    return last not in language.words("second_person")
 
 
 def _groups(said: str, participants: Sequence[Participant], language: _Language) -> list[_Place]:
     """The places of names; names that a comma or "and" joins are one: they are called together."""
+    joiners = language.words("joiners")
+    joined = {",", *joiners, *(f", {one}" for one in joiners)}
     groups: list[_Place] = []
     for place in _names(said, participants):
         following = [*tokens_of(said[place.end :]), ""]
@@ -115,9 +119,7 @@ def _groups(said: str, participants: Sequence[Participant], language: _Language)
             continue  # "will you come", "may I ask"
         between = said[groups[-1].end : place.start].strip(" ") if groups else ""
         is_listed = bool(groups) and not between and groups[-1].start == 0 and place.who != groups[-1].who
-        if is_listed or between in {",", *language.words("joiners")} | {
-            ", " + one for one in language.words("joiners")
-        }:
+        if is_listed or between in joined:
             groups[-1] = _Place(groups[-1].start, place.end, groups[-1].who + place.who)
         else:
             groups.append(place)
@@ -177,7 +179,7 @@ def sounds_like(heard: str, name: str) -> bool:
     return SequenceMatcher(None, heard, name, autojunk=False).ratio() >= _LIKE_ENOUGH
 
 
-@cache
+@lru_cache(maxsize=4096)  # the words come from callers
 def _sound(word: str) -> str:
     for pattern, sound in _SOUNDS:
         word = pattern.sub(sound, word)
@@ -191,7 +193,7 @@ def _vowel(word: str) -> str:
 def _calls(said: str, place: _Place, language: _Language) -> bool:
     """Whether a name at this place calls: at the beginning, at the end, or between two clauses."""
     name = said[place.start : place.end]
-    before, after = _sentence_before(said[: place.start]), said[place.end :]
+    before, after = _SENTENCE_END.split(said[: place.start])[-1], said[place.end :]
     words_before, words_after = tokens_of(before), tokens_of(after)
     signed_before = before.rstrip() != "" and not is_word(before.rstrip()[-1])
     signed_after = after.lstrip() != "" and not is_word(after.lstrip()[0])
@@ -204,16 +206,15 @@ def _calls(said: str, place: _Place, language: _Language) -> bool:
         return _begins_clause(after, name, language, several=len(place.who) > 1)
     if _hands_over(words_before, words_after, language):
         return True
+    is_date = name in language.words("calendar")
     if signed_before:
-        is_apart = signed_after and words_after[:1] not in [[one] for one in language.words("joiners", "relatives")]
-        is_date = name in language.words("calendar")
+        is_apart = signed_after and [*words_after, ""][0] not in language.words("joiners", "relatives")
         return is_last or (is_apart and (not is_date or _begins_clause(after, name, language)))
     if _takes_a_name(before, language):
         return False
     last = words_before[-1]
-    is_date = name in language.words("calendar")
     if is_last and name in language.words("ordinary_names"):
-        # "I never understood modern art" is no call; a question or a request with the name behind it does.
+        # "I never understood modern art" is no call; a question or a request with the name behind it is.
         asking = rest_of(words_before, language.openers)[0][0]
         is_asked = asking in language.words("questions", "auxiliaries", "commands")
         is_handed_over = last in language.words("second_person", "calls_at_the_end")
@@ -232,11 +233,6 @@ def _calls(said: str, place: _Place, language: _Language) -> bool:
     if is_date and last not in language.words("calls_at_the_end", "calls_inside"):
         return False
     return _begins_clause(after, "", language)
-
-
-def _sentence_before(text: str) -> str:
-    """The text behind the last end of a sentence."""
-    return _SENTENCE_END.split(text)[-1]
 
 
 def _is_greeted(words: Sequence[str], language: _Language) -> bool:

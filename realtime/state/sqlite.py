@@ -10,6 +10,7 @@ import zlib
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple, TypeVar
 
@@ -274,14 +275,8 @@ class SqliteStore:
         self._in_transaction(lambda connection: self._holders.release(connection, call_id))
 
     def _in_transaction(self, act: Callable[[sqlite3.Connection], T]) -> T:
-        def acted(connection: sqlite3.Connection) -> T:
-            connection.execute("BEGIN IMMEDIATE")
-            done = act(connection)
-            connection.execute("COMMIT")
-            return done
-
         try:
-            return self._writer.use(acted)
+            return self._writer.use(partial(_transacted, "BEGIN IMMEDIATE", act))
         except BaseException:
             self._holders.forget()
             raise
@@ -384,13 +379,7 @@ class _Connection:
 
     def read(self, act: Callable[[sqlite3.Connection], T]) -> T:
         """Return the result of `act` on a consistent snapshot."""
-
-        def on_snapshot(connection: sqlite3.Connection) -> T:
-            connection.execute("BEGIN")
-            found = act(connection)
-            connection.execute("COMMIT")
-            return found
-
+        on_snapshot = partial(_transacted, "BEGIN", act)
         try:
             return self.use(on_snapshot)
         except StoreError as error:
@@ -406,6 +395,14 @@ class _Connection:
         connection, self._connection = self._connection, None
         if connection is not None:
             connection.close()
+
+
+def _transacted(begin: str, act: Callable[[sqlite3.Connection], T], connection: sqlite3.Connection) -> T:
+    """Return what `act` returns within one transaction; a failed one is rolled back where the connection is used."""
+    connection.execute(begin)
+    done = act(connection)
+    connection.execute("COMMIT")
+    return done
 
 
 def _connect(path: Path) -> tuple[sqlite3.Connection, os.stat_result]:
