@@ -95,10 +95,9 @@ def find_noticers() -> None:
 
 def speak() -> None:
     """The clips that fixtures/audio does not have."""
-    from make_fixtures import LEAD_MS, RATE_HZ, TAIL_MS, Voices, silence
-
     from realtime.audio.files import read_pcm16, write_flac
     from realtime.audio.pcm import from_float32
+    from tools.make_fixtures import LEAD_MS, RATE_HZ, TAIL_MS, Voices, silence
 
     voices, rng = Voices(), np.random.default_rng(21)
     for name, parts in CLIPS.items():

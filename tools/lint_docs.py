@@ -1,4 +1,4 @@
-"""Say where the documents name what does not exist: `python tools/lint_docs.py`.
+"""Say where the documents name what does not exist.
 
 Files, links, members of classes, measurements, variables and options of all pages; parts, classes and events of the
 architecture; date and status of each decision.
@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import ast
 import re
-import sys
 from collections.abc import Callable, Iterable, Iterator
 from functools import cache
 from pathlib import Path
 
 from bench.__main__ import _measurements
+from tools.sources import nodes_of
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGES = ["README.md", "CONTRIBUTING.md", "SECURITY.md", *(f"docs/{path.name}" for path in (ROOT / "docs").glob("*.md"))]
@@ -65,7 +65,7 @@ def members() -> dict[str, set[str]]:
     own: dict[str, set[str]] = {}
     bases: dict[str, set[str]] = {}
     for path in (ROOT / "realtime").rglob("*.py"):
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        for node in nodes_of(path):
             if isinstance(node, ast.ClassDef):
                 names = own.setdefault(node.name, set())
                 for one in ast.walk(node):
@@ -160,14 +160,3 @@ def complaints() -> list[str]:
         for name in sorted(check(page))
     ]
     return [*found, *undated_decisions()]
-
-
-def main() -> int:
-    """Print what is wrong; the exit code."""
-    found = complaints()
-    print("\n".join(found) or "the documents name what exists")
-    return int(bool(found))
-
-
-if __name__ == "__main__":
-    sys.exit(main())

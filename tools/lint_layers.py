@@ -1,13 +1,15 @@
-"""Say which import points the wrong way, and who else touches a clock or chance: `python tools/lint_layers.py`."""
+"""Say which import points the wrong way, and who else touches a clock or chance."""
 
 from __future__ import annotations
 
 import ast
 import re
-import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from functools import cache
 from pathlib import Path
 from typing import NamedTuple
+
+from tools.sources import nodes_of
 
 PACKAGE = Path(__file__).resolve().parent.parent / "realtime"
 LAYOUT = PACKAGE.parent / "docs" / "architecture.md"
@@ -56,6 +58,7 @@ CLOCKS_AND_CHANCE = {
     "datetime": {"datetime.now", "datetime.utcnow", "datetime.today", "date.today"},
 }
 CHANCE_MODULES = ("random.", "secrets.", "numpy.random.")
+_SOURCES = {f"{name}." for name in CLOCKS_AND_CHANCE} | {f"{name.partition('.')[0]}." for name in CHANCE_MODULES}
 
 
 class Import(NamedTuple):
@@ -80,28 +83,33 @@ def top_name(path: Path) -> str:
     return path.relative_to(PACKAGE).parts[0].removesuffix(".py")
 
 
+@cache
 def imports_of(path: Path) -> list[Import]:
     """Every import of a part of `realtime` in a module, absolute or relative, typing-only ones included."""
     package = ["realtime", *path.relative_to(PACKAGE).parent.parts]
+    nodes = nodes_of(path)
+    functions = [node for node in nodes if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)]
 
-    def targets(node: ast.AST) -> Iterator[str]:
+    def targets(node: ast.Import | ast.ImportFrom) -> Iterator[str]:
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
-        elif isinstance(node, ast.ImportFrom):
+        else:
             base = package[: len(package) - node.level + 1] if node.level else []
             source = ".".join([*base, *([node.module] if node.module else [])])
             # `from realtime import event` names a part, `from realtime.event import X` has named it already.
             yield from (f"{source}.{alias.name}" for alias in node.names)
 
-    def walk(node: ast.AST, lazy: bool) -> Iterator[Import]:
-        for child in ast.iter_child_nodes(node):
-            for target in targets(child):
-                if target.split(".")[0] == "realtime":
-                    name = target if "." in target else "realtime.__init__"
-                    yield Import(name, lazy, getattr(child, "lineno", 0))
-            yield from walk(child, lazy or isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef))
-
-    return list(walk(ast.parse(path.read_text(encoding="utf-8")), False))
+    return [
+        Import(
+            target if "." in target else "realtime.__init__",
+            any(one.lineno < node.lineno <= (one.end_lineno or 0) for one in functions),
+            node.lineno,
+        )
+        for node in nodes
+        if isinstance(node, ast.Import | ast.ImportFrom)
+        for target in targets(node)
+        if target.split(".")[0] == "realtime"
+    ]
 
 
 def unplaced() -> list[str]:
@@ -176,18 +184,21 @@ def forbidden(dotted: str, called: bool) -> bool:
     return name in CLOCKS_AND_CHANCE.get(module, ()) or dotted.startswith(CHANCE_MODULES)
 
 
-def clock_uses(tree: ast.Module) -> Iterator[tuple[int, str]]:
+def clock_uses(nodes: Sequence[ast.AST]) -> Iterator[tuple[int, str]]:
     """(line, full name) of every forbidden name a module refers to, whatever alias it was imported under."""
     known: dict[str, str] = {}
-    for node in ast.walk(tree):
+    for node in nodes:
         if isinstance(node, ast.Import):
             for alias in node.names:
                 top = alias.name.split(".")[0]
                 known[alias.asname or top] = alias.name if alias.asname else top
         elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
             known.update({alias.asname or alias.name: f"{node.module}.{alias.name}" for alias in node.names})
-    called = {id(node.func) for node in ast.walk(tree) if isinstance(node, ast.Call)}
-    for node in ast.walk(tree):
+    known = {name: full for name, full in known.items() if f"{full.partition('.')[0]}." in _SOURCES}
+    if not known:
+        return
+    called = {id(node.func) for node in nodes if isinstance(node, ast.Call)}
+    for node in nodes:
         if isinstance(node, ast.Name | ast.Attribute) and isinstance(node.ctx, ast.Load):
             root, _, rest = ast.unparse(node).partition(".")
             if root in known:
@@ -201,7 +212,7 @@ def foreign_clock_uses() -> Iterator[str]:
     for path in modules():
         name = path.relative_to(PACKAGE).as_posix()
         if not name.startswith(CLOCK_OWNERS):
-            for line, dotted in clock_uses(ast.parse(path.read_text(encoding="utf-8"))):
+            for line, dotted in clock_uses(nodes_of(path)):
                 yield f"{name}:{line} uses {dotted}"
 
 
@@ -227,14 +238,3 @@ def complaints() -> list[str]:
     found += foreign_clock_uses()
     found += wrong_layout()
     return found
-
-
-def main() -> int:
-    """Print what is wrong; the exit code."""
-    found = complaints()
-    print("\n".join(found) or "the layers are kept")
-    return int(bool(found))
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -1,9 +1,8 @@
-"""Say which fact of a call has a second writer: `python tools/lint_writers.py`. Everything else asks the one."""
+"""Say which fact of a call has a second writer. Everything else asks the one."""
 
 from __future__ import annotations
 
 import ast
-import sys
 from collections.abc import Iterable, Iterator
 from dataclasses import fields
 from functools import cache
@@ -12,6 +11,7 @@ from typing import TypeVar
 
 from realtime.turn.machine import Turn
 from realtime.turn.responses import Ledger, Request, Response, RoomLedger, ServiceLedger
+from tools.sources import nodes_of, tree_of
 
 Node = TypeVar("Node", bound=ast.AST)
 PACKAGE = Path(__file__).resolve().parent.parent / "realtime"
@@ -36,21 +36,17 @@ CALLED_IN: dict[str, set[str]] = {
 
 
 @cache
-def product_files() -> dict[str, ast.Module]:
-    """The syntax tree of each module of the product, by its name."""
+def product_files() -> dict[str, Path]:
+    """Each module of the product, by its name."""
     names = {path.relative_to(PACKAGE).as_posix(): path for path in sorted(PACKAGE.rglob("*.py"))}
-    return {
-        name: ast.parse(path.read_text(encoding="utf-8"))
-        for name, path in names.items()
-        if not name.startswith(TEST_TOOLS)
-    }
+    return {name: path for name, path in names.items() if not name.startswith(TEST_TOOLS)}
 
 
 @cache
 def product_nodes(kind: type[Node]) -> list[tuple[str, Node]]:
     """The nodes of one kind in the whole product, each with its module."""
     return [
-        (module, node) for module, tree in product_files().items() for node in ast.walk(tree) if isinstance(node, kind)
+        (module, node) for module, path in product_files().items() for node in nodes_of(path) if isinstance(node, kind)
     ]
 
 
@@ -87,9 +83,9 @@ def homes_of_deadlines() -> set[tuple[str, str]]:
     parts = ("model/", "turn/", "call/", "agent/", "room/")
     return {
         (module, target.id)
-        for module, tree in product_files().items()
+        for module, path in product_files().items()
         if module.startswith(parts)
-        for node in tree.body
+        for node in tree_of(path).body
         if isinstance(node, ast.Assign)
         for target in node.targets
         if isinstance(target, ast.Name) and target.id in DEADLINES
@@ -117,14 +113,3 @@ def complaints() -> Iterator[str]:
             yield f"{module} makes a {kind}: it is no holder of one"
     for module, name in homes_of_deadlines() ^ {("turn/responses.py", name) for name in DEADLINES}:
         yield f"{name} stands in {module}, or is missing: deadlines of responses stand in the ledger"
-
-
-def main() -> int:
-    """Print what is wrong; the exit code."""
-    found = [*complaints()]
-    print("\n".join(found) or "each fact has one writer")
-    return int(bool(found))
-
-
-if __name__ == "__main__":
-    sys.exit(main())

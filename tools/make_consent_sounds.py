@@ -12,11 +12,11 @@ import json
 from pathlib import Path
 
 import numpy as np
-import stimulus_words as words
-from make_stimuli import EDGE_MS, Voices, name_of
-from stimulus_sounds import RATE_HZ, stored
 
 from realtime.audio.files import write_flac
+from tools import stimulus_words as words
+from tools.make_stimuli import EDGE_MS, Voices, name_of
+from tools.stimulus_sounds import RATE_HZ, stored
 
 FOLDER = Path(__file__).resolve().parent.parent / "fixtures" / "audio" / "consent"
 SAID = {

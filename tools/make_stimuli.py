@@ -21,8 +21,11 @@ from pathlib import Path
 import numpy as np
 import soundfile
 import soxr
-import stimulus_words as words
-from stimulus_sounds import (
+
+from realtime.audio.files import write_flac
+from realtime.model.local.voice import SAMPLE_RATE_HZ, HibariEngine, HibariVoice
+from tools import stimulus_words as words
+from tools.stimulus_sounds import (
     NOISES,
     RATE_HZ,
     TICS,
@@ -35,9 +38,6 @@ from stimulus_sounds import (
     music,
     stored,
 )
-
-from realtime.audio.files import write_flac
-from realtime.model.local.voice import SAMPLE_RATE_HZ, HibariEngine, HibariVoice
 
 FOLDER = Path(__file__).resolve().parent.parent / "fixtures" / "audio" / "listening"
 NOISE_DB = -6.0

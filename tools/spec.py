@@ -13,6 +13,7 @@ import sys
 import tomllib
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -74,12 +75,14 @@ def typescript_texts(source: str) -> Iterator[tuple[str, str]]:
 
 def scan(root: Path, groups: Iterable[Group]) -> dict[str, list[str]]:
     """Per id, the tests below `root` that name it, as `file: test`."""
-    wanted = re.compile(rf"\b(?:{'|'.join(group.prefix for group in groups)})-\d\d\b")
+    prefixes = "|".join(group.prefix for group in groups)
+    wanted, anywhere = re.compile(rf"\b(?:{prefixes})-\d\d\b"), re.compile(rf"(?:{prefixes})[-_]\d\d", re.I)
     found: dict[str, list[str]] = {}
     python = [(path, python_texts) for path in sorted(root.glob("tests/**/test_*.py"))]
     web = [path for path in sorted(root.glob("web/**/*.test.ts")) if "node_modules" not in path.parts]
     for path, texts in [*python, *((path, typescript_texts) for path in web)]:
-        for name, text in texts(path.read_text(encoding="utf-8")):
+        source = path.read_text(encoding="utf-8")
+        for name, text in texts(source) if anywhere.search(source) else ():
             for item in sorted(set(wanted.findall(text))):
                 found.setdefault(item, []).append(f"{path.relative_to(root).as_posix()}: {name}")
     return found
@@ -94,6 +97,7 @@ def expanded(key: str) -> list[str]:
     return [f"{prefix}-{number:02}" for number in range(int(begin), int(last.rsplit("-", 1)[1]) + 1)]
 
 
+@cache
 def read(root: Path) -> Report:
     """The report over the project at `root`."""
     data = tomllib.loads((root / "docs" / "spec.toml").read_text(encoding="utf-8"))

@@ -35,8 +35,8 @@ AUDIO_EVERY_S = 0.5
 It is written with the entry that follows it, or after this time. A killed process may lose twice this much of the audio
 sent; words and turns are stored within `EVERY_S`.
 """
-SLOW_AFTER_S = 1.0
-"""A write that takes longer is reported as trouble."""
+SLOW_AFTER_S = 5.0
+"""A write that takes longer is reported as trouble. A disk or a processor that is busy for a moment is none."""
 SLOW = "store_slow"
 RETRY_S = (0.25, 5.0)
 """The pause after a failure: the first one, and the longest after doubling each time."""

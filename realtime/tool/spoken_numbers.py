@@ -9,6 +9,7 @@ import re
 import unicodedata
 from collections.abc import Sequence
 from decimal import Decimal
+from functools import lru_cache
 from typing import Literal, get_args
 
 Language = Literal["en", "de", "es", "zh"]
@@ -36,8 +37,9 @@ def folded(text: str) -> str:
     return unicodedata.normalize("NFKC", text).replace("’", "'").replace("‘", "'")
 
 
+@lru_cache(maxsize=4_096)
 def plain(word: str) -> str:
-    """Return a word without accents; `ß` is `ss`."""
+    """Return a word without accents; `ß` is `ss`. Readers ask for the same few words over and over."""
     split = unicodedata.normalize("NFD", word.replace("ß", "ss"))
     return "".join(char for char in split if not unicodedata.combining(char))
 

@@ -133,10 +133,11 @@ def _digits(token: str) -> tuple[int, int] | None:
 
 def _half(tokens: Sequence[str], at: int, halves: dict[str, int]) -> tuple[int | None, int]:
     """Return the half of a day that is said, and its length: 0 or 12."""
+    plain_tokens = [plain(token) for token in tokens[at : at + 3]]
     for words, half in halves.items():
-        count = len(words.split())
-        if [plain(token) for token in tokens[at : at + count]] == words.split():
-            return half, count
+        said = words.split()
+        if plain_tokens[: len(said)] == said:
+            return half, len(said)
     return None, 0
 
 

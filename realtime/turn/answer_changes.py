@@ -32,23 +32,15 @@ _PEOPLE = word_set("people persons person guests guest of leute personen person 
 class Changes:
     """What an answer changes."""
 
-    def __init__(
-        self,
-        pieces: Sequence[Piece],
-        words: str,
-        arguments: Mapping[str, object],
-        schema: Mapping[str, object],
-        asked: Asked,
-    ) -> None:
+    def __init__(self, pieces: Sequence[Piece], words: str, asked: Asked) -> None:
         self._pieces = pieces
         self._raw = raw_tokens(words)
-        self._arguments = arguments
-        properties = schema.get("properties")
-        self._properties = properties if isinstance(properties, Mapping) else {}
+        self._arguments = asked.arguments
+        self._properties = asked.properties
         self._asked = asked
         self._kinds = {piece.kind for piece in pieces}
         self._new = self._new_values()
-        self._slots = slots_of(arguments, asked)
+        self._slots = slots_of(asked.arguments, asked)
         self._certain = self._certain_changes()
 
     @property

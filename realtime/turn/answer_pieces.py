@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from decimal import Decimal
 from itertools import groupby, pairwise
 
+from realtime.tool.question import language_of
 from realtime.tool.spoken_amounts import amount_at
 from realtime.tool.spoken_numbers import Language, folded, matches_of
 from realtime.tool.spoken_times import Clock, Day, day_at, ordinal_at, time_at
@@ -98,19 +99,20 @@ _SWAPPED |= {"mich": "dich", "us": "you", "uns": "euch", "我": "你", "你": "�
 
 
 class Asked:
-    """The question, by its words and values."""
+    """A question for consent to a call, by its words and values."""
 
-    def __init__(self, question: str, language: Language, schema: Mapping[str, object]) -> None:
+    def __init__(self, question: str, arguments: Mapping[str, object], schema: Mapping[str, object]) -> None:
+        language = language_of(question)
         self.choices = _choices(schema)
         self.words = tokens = as_compared(folded(question).replace("您", "你"))
         self.tokens = frozenset(tokens)
         self.language = language
         self.articles = ARTICLES[language]
+        self.arguments = arguments
         properties = schema.get("properties")
-        named = properties if isinstance(properties, Mapping) else {}
-        self._names = {token for name in named for token in as_compared(name.replace("_", " "))}
+        self.properties = properties if isinstance(properties, Mapping) else {}
+        self._names = {token for name in self.properties for token in as_compared(name.replace("_", " "))}
         self._pairs = frozenset(pairwise(tokens))
-        self._language = language
         self.items = self._without_articles(_items(tokens, language, self.choices))
         counted = [at for at in range(1, len(self.items)) if isinstance(self.items[at - 1], Number)]
         self._uncounted = [item for at, item in enumerate(self.items) if at not in counted]
@@ -163,7 +165,7 @@ class Asked:
         return len(items) >= self._shortest_echo and self.has_run(items)
 
     def _without_articles(self, items: Sequence[Item]) -> list[Item]:
-        articles = ARTICLES[self._language]
+        articles = ARTICLES[self.language]
         said = [*items, ""]
         kept = [
             item
@@ -171,7 +173,7 @@ class Asked:
             if not (isinstance(item, str) and (item in articles or (item in _POINTING and said[at + 1] in self.tokens)))
         ]
         # "schalt es ein" ends with a part of its verb.
-        return [*kept, "ein"] if self._language == "de" and len(items) > 1 and items[-1] == "ein" else kept
+        return [*kept, "ein"] if self.language == "de" and len(items) > 1 and items[-1] == "ein" else kept
 
     def repeats(self, pieces: Sequence[Piece]) -> bool:
         """Whether these words, in each run, only repeat the question.
@@ -212,15 +214,15 @@ class Asked:
         items = [_SWAPPED.get(item, item) if isinstance(item, str) else item for item in run]
         if self._is_order(items) or (len(items) > 1 and self.has_run(items)):
             return True
-        if items and self._language == "de" and self.is_verb(items[-1]):
+        if items and self.language == "de" and self.is_verb(items[-1]):
             items.pop()
         elif items and self.is_verb(items[0]):
             # German has the verb at the end of the question: "buch den Tisch".
-            items[:1] = [] if self._language == "de" else self.items[:1]
+            items[:1] = [] if self.language == "de" else self.items[:1]
         if not items or items in [[pronoun] for pronoun in PRONOUNS]:
             return len(run) > len(items)
         at = next((at for at, item in enumerate(items) if item in PRONOUNS), 0)
-        if at and self._language == "en" and not self.deed.behind_order(items, with_synonyms=True):
+        if at and self.language == "en" and not self.deed.behind_order(items, with_synonyms=True):
             return False
         if at and not self.has_run(items):
             # The pronoun stands for some words of the question: "send it to Anna".
@@ -230,20 +232,20 @@ class Asked:
 
     def is_named(self, said: Sequence[str], before: str) -> bool:
         """Whether a word that may call the agent names someone here: "to my friend", "call honey"."""
-        is_behind = before in ARTICLES[self._language] or before in PREPOSITIONS or before == self.deed.verb
+        is_behind = before in ARTICLES[self.language] or before in PREPOSITIONS or before == self.deed.verb
         return is_behind or said[-1] in self.tokens
 
     def is_split(self, words: Sequence[str]) -> bool:
         """Whether words begin with a German verb whose last part stands apart: "mach sie an"."""
-        parts = [word for word in words[1:] if self.deed.is_separable(word)] if self._language == "de" else []
+        parts = [word for word in words[1:] if self.deed.is_separable(word)] if self.language == "de" else []
         return any(self.is_verb(f"{part}{words[0]}") for part in parts)
 
     def is_deed(self, said: Sequence[str]) -> bool:
         """Whether a phrase is the verb of the question with a pronoun: "change it"."""
-        if self._language == "zh":
+        if self.language == "zh":
             return len(said) == 1 and said[0] in DEED_CHARS and said[0] in self.tokens
         is_verb = said[0] == self.deed.verb or self.is_verb(said[0])
-        if len(said) == 1 and self._language == "es":
+        if len(said) == 1 and self.language == "es":
             return is_verb and _TOLD.search(said[0]) is not None
         return is_verb and len(said) > 1 and all(word in PRONOUNS for word in said[1:])
 
@@ -268,17 +270,17 @@ class Asked:
         It is the verb of the question with pronouns, its object, or pieces of the question. "买了" tells it is done.
         """
         is_done = [*items[1:]] == ["了"] and not self.deed.removes
-        if self._language == "zh" and items and not is_done:
+        if self.language == "zh" and items and not is_done:
             items = self._without_particles(items)
         if not items:
             return False
-        if self._language == "zh":
+        if self.language == "zh":
             count = 1 if items[0] in DEED_CHARS and items[0] in self.tokens else 0
             if count and (self.has_run(items) or self.has_run(items[1:])):
                 return True
             if items[1:2] == ["给"] and count and items[2:3] and items[2] in tuple("他她它"):
                 count = 3
-        elif self._language == "en":
+        elif self.language == "en":
             count = self.deed.behind_order(items, with_synonyms=True)
         else:
             whole = f"{items[-1]}{items[0]}"
@@ -286,7 +288,7 @@ class Asked:
             if len(items) > 1 and self.deed.is_separable(items[-1]) and self.is_verb(whole):
                 items, verb = items[:-1], whole
             count = 1 + self.deed.behind_verb(items[1:]) if self.is_verb(verb) else 0
-        if self._language == "en" and items[0] in ("get", "have") and self.deed.is_participle(items[-1]):
+        if self.language == "en" and items[0] in ("get", "have") and self.deed.is_participle(items[-1]):
             return [*items[1:-1]] in [[pronoun] for pronoun in PRONOUNS] or self._is_object(items[1:-1])
         if (
             count == 1
@@ -295,7 +297,7 @@ class Asked:
         ):
             return True
         rest = items[count:]
-        if self._language == "en" and count == 1 and rest and self.deed.behind_verb(rest[-1:]):
+        if self.language == "en" and count == 1 and rest and self.deed.behind_verb(rest[-1:]):
             rest = rest[:-1]
         is_known = self._is_object(rest) or self.deed.is_recipient(rest) or self._has_parts(rest)
         return count > 0 and (not rest or is_known)
@@ -345,13 +347,13 @@ class Asked:
 
     def is_verb(self, item: Item) -> bool:
         """Whether an item is a form of the German or Spanish verb."""
-        if self._language not in ("de", "es") or not isinstance(item, str) or not self.items:
+        if self.language not in ("de", "es") or not isinstance(item, str) or not self.items:
             return False
-        verbs = [self.deed.german_verb()] if self._language == "de" else self.deed.spanish_verbs()
+        verbs = [self.deed.german_verb()] if self.language == "de" else self.deed.spanish_verbs()
         # "cancelas" is no order: "si cancelas" is a condition.
-        forms = [item] if self._language == "de" or not item.endswith("s") else []
+        forms = [item] if self.language == "de" or not item.endswith("s") else []
         names_user = "te" in self.tokens or ("le" in self.tokens and "a" not in self.tokens)
-        if self._language == "es" and (names_user or not _TO_USER.search(item)):
+        if self.language == "es" and (names_user or not _TO_USER.search(item)):
             forms.append(_ENCLITIC.sub("", item))
         said = {part for form in forms for part in (form, _ENDING.sub("", form))}
         stems = {verb: _ENDING.sub("", verb) for verb in verbs}
@@ -365,18 +367,18 @@ class Asked:
 
     def _is_object(self, items: Sequence[Item]) -> bool:
         """Return whether these words name the object of the question."""
-        if self._language == "en":
+        if self.language == "en":
             return self.deed.is_object(items)
-        if self._language == "de" and items and items == self.items[2:-1]:
+        if self.language == "de" and items and items == self.items[2:-1]:
             return True
         if len(items) != 1 or not isinstance(items[0], str):
             return False
         if any(isinstance(number, Number) and items[0] == noun for number, noun in pairwise(self.items)):
             return True
-        return any((article, items[0]) in self._pairs for article in ARTICLES[self._language]) and not any(
+        return any((article, items[0]) in self._pairs for article in ARTICLES[self.language]) and not any(
             (before, article) in self._pairs and (article, items[0]) in self._pairs
             for before in PREPOSITIONS
-            for article in ARTICLES[self._language]
+            for article in ARTICLES[self.language]
         )
 
     def _has_gap(self, first: Sequence[Item], last: Sequence[Item]) -> bool:
@@ -410,13 +412,13 @@ class Asked:
     def _is_told(self, items: list[Item], has_please: bool) -> bool:
         if any(isinstance(item, str) and item.startswith(REFUSING) for item in items):
             return False
-        if has_please and not self.tokens & PLEASE and (len(items) > 1 or self._language != "en"):
+        if has_please and not self.tokens & PLEASE and (len(items) > 1 or self.language != "en"):
             return self._is_order(self._without_articles([_SWAPPED.get(str(item), item) for item in items]))
-        if self._language == "zh":
+        if self.language == "zh":
             is_told = items[-1] in ("吧", "它") or (len(items) > 2 and len({*items}) == 1)
             return is_told and self._is_order(items)
-        if self._language in ("de", "es"):
-            is_told = len(items) > 1 if self._language == "de" else _TOLD.search(str(items[0])) is not None
+        if self.language in ("de", "es"):
+            is_told = len(items) > 1 if self.language == "de" else _TOLD.search(str(items[0])) is not None
             return is_told and self._is_order(items) and not self.has_run(items)
         count = self.deed.behind_order(items, with_synonyms=False)
         return 1 < len(items) == count and not self.has_run(items)

@@ -14,7 +14,6 @@ from dataclasses import dataclass
 from enum import StrEnum
 from itertools import pairwise
 
-from realtime.tool.question import language_of
 from realtime.tool.spoken_numbers import LANGUAGES, Language, folded, matches_of
 from realtime.turn.answer_changes import Changes
 from realtime.turn.answer_objections import Stance, asks_for_objections, without_stance
@@ -83,10 +82,11 @@ def read_answer(words: str, arguments: Mapping[str, object], schema: Mapping[str
     words = folded(words).strip()
     if not words or len(words) > _LONGEST_CHARS:
         return OTHER
-    words = _without_hesitation(words, language_of(question))
+    asked = Asked(question, arguments, schema)
+    words = _without_hesitation(words, asked.language)
     if asks_for_objections(question):
-        return _read_objections(words, arguments, schema, question)
-    return _read(words, arguments, schema, question)
+        return _read_objections(words, asked)
+    return _read(words, asked)
 
 
 def _without_hesitation(words: str, language: Language) -> str:
@@ -97,59 +97,51 @@ def _without_hesitation(words: str, language: Language) -> str:
     return words[begin:]
 
 
-def _read_objections(
-    words: str, arguments: Mapping[str, object], schema: Mapping[str, object], question: str
-) -> Reading:
+def _read_objections(words: str, asked: Asked) -> Reading:
     """Return the reading of an answer to a question for objections.
 
     A yes needs a phrase that allows it ("not at all") or an order to do it ("no, go ahead", "no, cancel it"), and every
     other word has to agree as well. A yes or no alone is in doubt.
     """
-    stance, rest, has_order = without_stance(words, language_of(question))
+    stance, rest, has_order = without_stance(words, asked.language)
     if "?" in words:
-        reading = _read(words, arguments, schema, question)
+        reading = _read(words, asked)
         return OTHER if reading.answer in (Answer.YES, Answer.NO) else reading
-    yes = {"en": "yes", "de": "ja", "es": "si", "zh": "是的"}[language_of(question)]
-    agreed = _read(f"{yes} {rest}", arguments, schema, question).answer is Answer.YES
+    yes = {"en": "yes", "de": "ja", "es": "si", "zh": "是的"}[asked.language]
+    agreed = _read(f"{yes} {rest}", asked).answer is Answer.YES
     if stance is Stance.OBJECTS:
-        return Reading(Answer.NO) if agreed or _read(rest, arguments, schema, question).answer is Answer.NO else OTHER
+        return Reading(Answer.NO) if agreed or _read(rest, asked).answer is Answer.NO else OTHER
     if agreed or not rest:
-        is_told = has_order or (bool(rest) and _orders(rest, arguments, schema, question))
+        is_told = has_order or (bool(rest) and _orders(rest, asked))
         return Reading(Answer.YES) if agreed and (stance is Stance.ALLOWS or is_told) else OTHER
-    reading = _read(words, arguments, schema, question)
-    is_refusal_left = reading.answer is not Answer.NO or _read(rest, arguments, schema, question).answer is Answer.NO
+    reading = _read(words, asked)
+    is_refusal_left = reading.answer is not Answer.NO or _read(rest, asked).answer is Answer.NO
     return OTHER if reading.answer is Answer.YES or not is_refusal_left else reading
 
 
-def _orders(words: str, arguments: Mapping[str, object], schema: Mapping[str, object], question: str) -> bool:
+def _orders(words: str, asked: Asked) -> bool:
     """Return whether words tell to do what was asked."""
-    return _Reader(words, arguments, schema, question, language_of(question)).orders
+    return _Reader(words, asked, asked.language).orders
 
 
-def _read(words: str, arguments: Mapping[str, object], schema: Mapping[str, object], question: str) -> Reading:
+def _read(words: str, asked: Asked) -> Reading:
     """Return the reading of words; a reason beside an agreement says nothing."""
-    reading = _read_whole(words, arguments, schema, question)
+    reading = _read_whole(words, asked)
     if reading.answer in (Answer.YES, Answer.NO) or "?" in words:
         return reading
     tokens, spans = as_compared(words), matches_of(words)
-    for language in dict.fromkeys((language_of(question), *LANGUAGES)):
-        asked = Asked(question, language_of(question), schema)
+    for language in dict.fromkeys((asked.language, *LANGUAGES)):
         for begin, end, needs_order in reasons_in(tokens, language, asked.deed.removes):
             rest = f"{words[: spans[begin].start()]} {words[spans[end - 1].end() :]}"
-            told = _Reader(rest, arguments, schema, question, language)
-            if (told.is_told or not needs_order) and _read_whole(
-                rest, arguments, schema, question
-            ).answer is Answer.YES:
+            told = _Reader(rest, asked, language)
+            if (told.is_told or not needs_order) and _read_whole(rest, asked).answer is Answer.YES:
                 return Reading(Answer.YES)
     return reading
 
 
-def _read_whole(words: str, arguments: Mapping[str, object], schema: Mapping[str, object], question: str) -> Reading:
-    own = language_of(question)
-    readers = [
-        _Reader(words, arguments, schema, question, language)
-        for language in (own, *(one for one in LANGUAGES if one != own))
-    ]
+def _read_whole(words: str, asked: Asked) -> Reading:
+    own = asked.language
+    readers = [_Reader(words, asked, language) for language in (own, *(one for one in LANGUAGES if one != own))]
     best = max(readers, key=lambda reader: reader.known)
     reading = best.read()
     if reading.answer is Answer.YES and any(
@@ -162,22 +154,15 @@ def _read_whole(words: str, arguments: Mapping[str, object], schema: Mapping[str
 class _Reader:
     """Reads one answer in one language."""
 
-    def __init__(
-        self,
-        words: str,
-        arguments: Mapping[str, object],
-        schema: Mapping[str, object],
-        question: str,
-        language: Language,
-    ) -> None:
+    def __init__(self, words: str, asked: Asked, language: Language) -> None:
         self._language = language
         self._has_mark = "?" in words
-        self._asked = Asked(question, language_of(question), schema)
-        self._is_own = language == language_of(question)
+        self._asked = asked
+        self._is_own = language == asked.language
         self._pieces = pieces_of(words, language, self._asked)
         self._raw = raw_tokens(words)
         self._kinds = {piece.kind for piece in self._pieces}
-        self._changes = Changes(self._pieces, words, arguments, schema, self._asked)
+        self._changes = Changes(self._pieces, words, asked)
 
     @property
     def known(self) -> int:

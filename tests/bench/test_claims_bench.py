@@ -2,6 +2,8 @@
 
 import asyncio
 
+import pytest
+
 from bench.backed_claims import KITS, judge, measure_claims, sentences
 from bench.claims_in_time import Heard
 from realtime.turn.claims import Claims
@@ -22,6 +24,7 @@ def test_there_are_enough_sentences_of_each_kind() -> None:
     assert len({one for one in expected if one[-1] not in "-~"}) >= 8
 
 
+@pytest.mark.night
 def test_what_is_found_and_what_is_taken_for_a_claim_are_both_told() -> None:
     section = asyncio.run(measure_claims())
     told = [check.what for check in section.checks]

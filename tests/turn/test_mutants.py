@@ -40,6 +40,7 @@ def test_every_mistake_is_noticed_or_changes_nothing(module: str) -> None:
     assert {*unnoticed(module, TESTS[module])} == {*CHANGES_NOTHING[module]}
 
 
+@pytest.mark.night
 @pytest.mark.parametrize("module", TESTS)
 def test_every_listed_mistake_can_still_be_made(module: str) -> None:
     assert {*CHANGES_NOTHING[module]} <= {one.name for one in mutants(module)}

@@ -59,9 +59,6 @@ export const DE: Texts = {
 
   "start.title": "Sagen Sie einen dieser Sätze, oder wählen Sie ihn aus",
   "start.can": "Was kannst du?",
-  "start.fact": "Erzähl mir etwas Überraschendes.",
-  "start.sum": "Wie viel sind 17 Prozent von 240?",
-  "start.time": "Wie spät ist es?",
 
   "end.title": "Gespräch beendet",
   "end.length": "Es dauerte {length}.",

@@ -58,9 +58,6 @@ export const EN = {
 
   "start.title": "Say one of these, or choose it",
   "start.can": "What can you do?",
-  "start.fact": "Tell me something surprising.",
-  "start.sum": "What is 17 percent of 240?",
-  "start.time": "What time is it?",
 
   "end.title": "Call ended",
   "end.length": "It lasted {length}.",

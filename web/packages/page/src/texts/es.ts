@@ -59,9 +59,6 @@ export const ES: Texts = {
 
   "start.title": "Diga una de estas frases o elíjala",
   "start.can": "¿Qué sabes hacer?",
-  "start.fact": "Cuéntame algo sorprendente.",
-  "start.sum": "¿Cuánto es el 17 por ciento de 240?",
-  "start.time": "¿Qué hora es?",
 
   "end.title": "Llamada terminada",
   "end.length": "Duró {length}.",

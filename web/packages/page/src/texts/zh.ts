@@ -59,9 +59,6 @@ export const ZH: Texts = {
 
   "start.title": "说出或点选一句",
   "start.can": "你能做什么？",
-  "start.fact": "告诉我一件让人惊讶的事。",
-  "start.sum": "240 的百分之十七是多少？",
-  "start.time": "现在几点？",
 
   "end.title": "通话已结束",
   "end.length": "通话时长 {length}。",

@@ -4,7 +4,8 @@ import { EN } from "../texts/en.ts";
 import { say } from "../texts.ts";
 import { byId, make } from "./elements.ts";
 
-const DEFAULTS = ["start.can", "start.fact", "start.sum", "start.time"] as const;
+/** What every agent can answer; sums and jokes are not every agent's business. */
+const DEFAULT = "start.can";
 
 export class StartView {
   readonly #root = byId("start", HTMLElement);
@@ -18,7 +19,7 @@ export class StartView {
     this.#onChoice = onChoice;
   }
 
-  /** `given` are the agent's own sentences; none: those of the page, in English where the model knows no other. */
+  /** `given` are the agent's own sentences; none: the page's own, in English where the model knows no other. */
   offer(given: readonly string[], englishOnly: boolean): void {
     this.#given = given;
     this.#englishOnly = englishOnly;
@@ -30,8 +31,8 @@ export class StartView {
   }
 
   writeTexts(): void {
-    const own = DEFAULTS.map((key) => (this.#englishOnly ? EN[key] : say(key)));
-    const sentences = this.#given.length > 0 ? this.#given : own;
+    const own = this.#englishOnly ? EN[DEFAULT] : say(DEFAULT);
+    const sentences = this.#given.length > 0 ? this.#given : [own];
     this.#list.replaceChildren(...sentences.map((words) => this.#chip(words)));
   }
 
