@@ -264,6 +264,8 @@ class RunSettings:
         self.config = SessionConfig(turn_detection=spec.turn_detection, voice=spec.voice)
         self.client_servers: ClientServers | None = None
         """The MCP servers that the client has named, where its protocol can."""
+        self._taken: list[str] = []
+        """Tools of the client that are left out: the agent has its own of these names."""
         self.no_detector: str | None = None
         """Why this server has no detector; None while that is not known or there is one."""
 
@@ -316,7 +318,7 @@ class RunSettings:
             raise
 
     def _check(self, before: TurnAuthority, *, had_audio: bool) -> None:
-        """Refuse what the model cannot do, and tools with a taken name.
+        """Refuse what the model cannot do, and leave out tools with a taken name.
 
         Turns do not pass to or from this server's detector once there was audio: what it holds back belongs to the
         whole call.
@@ -332,11 +334,13 @@ class RunSettings:
                 "turns cannot pass to or from this server's detector once there was audio; create a new call",
                 code="unsupported_turn_detection",
             )
-        taken = [tool.name for tool in self.config.tools or () if tool.name in self._spec.toolkit]
-        if taken and not self._spec.client_may_replace_tools:
-            raise ClientError(
-                f"the agent has a tool {taken[0]!r} of its own; give yours another name", code="tool_name_taken"
-            )
+        if not self._spec.client_may_replace_tools:
+            # What such a tool returned would pass for what the agent's own function found out.
+            tools = self.config.tools or ()
+            self._taken = [tool.name for tool in tools if tool.name in self._spec.toolkit]
+            if self._taken:
+                kept = tuple(tool for tool in tools if tool.name not in self._taken)
+                self.config = msgspec.structs.replace(self.config, tools=kept)
 
     @property
     def may_speak_unasked(self) -> bool:
@@ -368,6 +372,9 @@ class RunSettings:
         if not profile.supports_tools and self.declared_tools:
             without = f"{profile.model} cannot use tools: the agent goes on without them"
             yield UsageError(without, code="unsupported_tools")
+        for name in self._taken:
+            without = f"the agent has a tool {name!r} of its own and goes on without yours; give it another name"
+            yield ClientError(without, code="tool_name_taken")
         yield from self.without(self.config.hosted_tools or ())
         if self.no_detector is not None and self.authority == "client" and "audio" in profile.input_modalities:
             without = f"{self.no_detector} Until then a spoken turn ends by push-to-talk."

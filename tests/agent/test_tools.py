@@ -268,8 +268,12 @@ async def test_a_client_that_does_not_answer_is_an_error_for_the_model() -> None
 async def test_a_client_cannot_take_the_calls_of_our_tools_unless_the_agent_lets_it() -> None:
     """What it returned would pass for what our function found out."""
     async with call(toolkit=TOOLS) as made:
-        made.receive(c.ClientSessionUpdateEvent(config={"tools": [{"name": "broken"}]}))
+        tools = [{"name": "broken"}, {"name": "where"}]
+        made.receive(c.ClientSessionUpdateEvent(config={"tools": tools, "instructions": "Be kind."}))
         assert [event.code for event in made.of(s.AgentErrorEvent)] == ["tool_name_taken"]
+        known = made.link.got(base.SessionUpdate)[-1].settings
+        assert known.instructions == "Be kind."
+        assert "where" in [tool.name for tool in known.tools]
         ask_tools(made, ("call_1", "broken", "{}"))
         await asyncio.sleep(1)
         assert results(made)[0][1] == "error"
