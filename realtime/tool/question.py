@@ -39,7 +39,8 @@ MOST_ARGUMENTS = 8
 QUOTED_FROM_WORDS = 4
 """A text of so many words is quoted."""
 
-_PLACE = re.compile(r"\{(\w+)\}")
+_PLACE = re.compile(r"\{ *(\w+) *\}")
+_BRACES = re.compile(r"\{[^{}]*\}?|\}")
 _IDENTIFIER = re.compile(
     r"(?:^|_)(?:id|ids|phone|telephone|tel|mobile|cell|fax|iban|bic|account|card|pin|code|zip|zipcode|postcode|postal"
     r"|reference|ref|tracking|serial|passport|phonenumber|accountnumber|telefon|handy|konto|plz|telefono|movil|cuenta)"
@@ -69,6 +70,11 @@ class ToolWords:
 def named_in(template: str) -> list[str]:
     """Return the names of the arguments in a template."""
     return _PLACE.findall(template)
+
+
+def not_places(template: str) -> list[str]:
+    """Return what has braces in a template and is no argument's name alone, such as `{price:.2f}`."""
+    return [found for found in _BRACES.findall(template) if not _PLACE.fullmatch(found)]
 
 
 def question_of(tool: ToolWords, arguments: Mapping[str, object], language: str | None = None) -> str:

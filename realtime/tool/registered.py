@@ -21,7 +21,7 @@ from realtime.permission.tools import rules_of
 from realtime.tool.arguments import Arguments, GivenSchema, Reader, write_foreign, written_out
 from realtime.tool.background import Announce
 from realtime.tool.docstring import parse_docstrings
-from realtime.tool.question import named_in
+from realtime.tool.question import named_in, not_places
 from realtime.tool.response import ToolResponse
 
 BASIC = "basic"
@@ -300,6 +300,11 @@ def _question(options: ToolOptions, name: str, schema: dict[str, Any]) -> str | 
     """Return the template of the question. Raises BadTool where it names an argument that the tool does not have."""
     parameters = schema["function"]["parameters"]
     known = {*parameters.get("properties", {}), *options.preset}
+    if odd := not_places(options.question or ""):
+        raise BadTool(
+            f"the question of tool {name!r} has {odd[0]!r}: braces hold the name of an argument alone, which is said as "
+            "a voice says it"
+        )
     unknown = [one for one in named_in(options.question or "") if one not in known]
     if unknown and not options.variadic and parameters.get("additionalProperties", False) is False:
         raise BadTool(

@@ -62,6 +62,9 @@ def tool(**options: Any) -> Toolkit:
     [
         (lambda: tool(question="Pay {sum}?"), "names {sum}, which is no argument of it; it has amount"),
         (lambda: tool(question="Pay {amount} to {whom}?", consent="card"), "names {whom}"),
+        (lambda: tool(question="Pay {amount:.2f}?"), "the question of tool 'pay' has '{amount:.2f}'"),
+        (lambda: tool(question="Pay {}?"), "the question of tool 'pay' has '{}'"),
+        (lambda: tool(question="Pay {amount?"), "the question of tool 'pay' has '{amount?'"),
         (lambda: tool(consent="voise"), "tool 'pay': consent is one of 'voice', 'card', 'either' or None, not 'voise'"),
         (lambda: RealtimeAgent(" ", "", ScriptedModel([])), "name is empty"),
         (lambda: agent(toolkit="pay"), "toolkit is a Toolkit or a list of functions or None, not 'pay'"),
@@ -94,6 +97,10 @@ def test_a_tool_with_a_question_asks_it() -> None:
     toolkit = tool(question="Shall I pay {amount}?")
     assert toolkit.decide(CALL).asks
     assert toolkit.decide(CALL).question == "Shall I pay {amount}?"
+
+
+def test_blanks_inside_the_braces_of_a_question_mean_nothing() -> None:
+    assert tool(question="Shall I pay { amount }?").decide(CALL).asks
 
 
 def test_a_voice_that_a_service_may_have_passes() -> None:
