@@ -112,7 +112,7 @@ class RealtimeAgent(AgentSpec):
 
     # -- without a server ------------------------------------------------------------------------------------------
 
-    async def start(self, outgoing_queue: Outlet, *, config: SessionConfig | None = None) -> None:
+    async def start(self, outgoing_queue: Outlet, *, config: SessionConfig | Mapping[str, Any] | None = None) -> None:
         """Connect the model; emit events into a queue or a callable.
 
         The agent makes a private call around itself and hands out speech at most 350 ms ahead of real time. An unread
@@ -121,6 +121,7 @@ class RealtimeAgent(AgentSpec):
         """
         if self._own is not None:
             raise UsageError("this agent was started before: start one agent per call", code="agent_running")
+        settings = SessionConfig.of(config)
         runtime = Runtime.of_loop(asyncio.get_running_loop())
         run = self.run()
         run.share(self.hooks)
@@ -128,7 +129,7 @@ class RealtimeAgent(AgentSpec):
         self._own = _OwnCall(session, ReplyQueue(session), OthersWords())
         session.attach(queue_listener(outgoing_queue, runtime))
         try:
-            await session.start(config or SessionConfig())
+            await session.start(settings)
         except BaseException:
             self._own = None
             raise

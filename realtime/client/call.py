@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import AsyncIterator, Callable, Iterable, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from typing import Any, Literal
 
@@ -68,7 +68,7 @@ NO_PONG = "keepalive ping timeout"
 async def connect(
     url: str,
     *,
-    config: SessionConfig | None = None,
+    config: SessionConfig | Mapping[str, Any] | None = None,
     tools: Iterable[Callable[..., Any]] | Toolkit = (),
     user: str = "user",
     token: str | None = None,
@@ -91,10 +91,11 @@ async def connect(
     check_options(connect, locals())
     if not user.strip():
         raise BadOption("user is empty: give this client a label, or leave it out")
-    _check_formats(msgspec.to_builtins(config) if config is not None else {})
+    settings = SessionConfig.of(config)
+    _check_formats(msgspec.to_builtins(settings))
     call = Call(
         socket_address(url, user, token),
-        config or SessionConfig(),
+        settings,
         tools if isinstance(tools, Toolkit) else Toolkit(tools),
         user=user,
         output_latency_s=output_latency_s,

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
 import msgspec
 
-from realtime.errors import ClientError
+from realtime.errors import BadOption, ClientError
 from realtime.event.base import (
     DEFAULT_INPUT_RATE_HZ,
     DEFAULT_OUTPUT_RATE_HZ,
@@ -159,6 +160,20 @@ class SessionConfig(msgspec.Struct, frozen=True, kw_only=True):
         if isinstance(self.max_output_tokens, int) and self.max_output_tokens < 1:
             raise ValueError(f"max_output_tokens is {self.max_output_tokens}, it has to be at least 1, or 'inf'")
         check_tool_count(len(self.tools or ()) + len(self.hosted_tools or ()))
+
+    @classmethod
+    def of(cls, given: SessionConfig | Mapping[str, Any] | None) -> SessionConfig:
+        """Return the settings that a program gives; a mapping of their fields makes some. Raises BadOption."""
+        if given is None or isinstance(given, SessionConfig):
+            return given or cls()
+        if not isinstance(given, Mapping):
+            raise BadOption(f"config is a SessionConfig or a mapping of its fields, not {given!r:.80}")
+        if unknown := [key for key in given if key not in cls.__struct_fields__]:
+            raise BadOption(f"config has no {unknown[0]!r}: its fields are {', '.join(cls.__struct_fields__)}")
+        try:
+            return cls.from_dict({**given})
+        except ValueError as error:
+            raise BadOption(str(error)) from None
 
     @classmethod
     def from_dict(cls, config: dict[str, Any]) -> SessionConfig:

@@ -203,20 +203,23 @@ class ChatRoom(StateModule):
 
     # -- without a server ------------------------------------------------------------------------------------------
 
-    async def start(self, outgoing_queue: Outlet, *, config: SessionConfig | None = None, name: str = "user") -> None:
+    async def start(
+        self, outgoing_queue: Outlet, *, config: SessionConfig | Mapping[str, Any] | None = None, name: str = "user"
+    ) -> None:
         """Connect all agents; emit the events of a human called `name` into `outgoing_queue`.
 
         Raises ProviderError where an agent's model cannot be had: then nothing of the room is left running.
         """
         if self._own_call is not None:
             raise UsageError("this room runs already", code="room_running")
+        settings = SessionConfig.of(config)
         runtime = Runtime.of_loop(asyncio.get_running_loop())
         human = self._own_human = self.make_human(name, runtime)
         call = Session(participant=human, runtime=runtime, session_id=runtime.new_id("session"), private=True)
         call.attach(queue_listener(outgoing_queue, runtime))
         self._own_call = call
         try:
-            await call.start(config or SessionConfig())
+            await call.start(settings)
         except BaseException:
             self._own_call = None
             await self.close("failed")

@@ -302,8 +302,8 @@ def _question(options: ToolOptions, name: str, schema: dict[str, Any]) -> str | 
     known = {*parameters.get("properties", {}), *options.preset}
     if odd := not_places(options.question or ""):
         raise BadTool(
-            f"the question of tool {name!r} has {odd[0]!r}: braces hold the name of an argument alone, which is said as "
-            "a voice says it"
+            f"the question of tool {name!r} has {odd[0]!r}: braces hold the name of an argument and nothing "
+            "else; a voice says numbers and days as they are said"
         )
     unknown = [one for one in named_in(options.question or "") if one not in known]
     if unknown and not options.variadic and parameters.get("additionalProperties", False) is False:

@@ -378,3 +378,13 @@ async def test_two_agents_talk_by_handing_each_other_their_events() -> None:
     finally:
         await first.stop()
         await second.stop()
+
+
+async def test_an_agent_starts_with_settings_by_their_names_and_refuses_wrong_ones_before_it_starts() -> None:
+    model, told = FakeModel(), list[Any]()
+    agent = agent_of(model)
+    with pytest.raises(UsageError, match="config has no 'modalities'"):
+        await agent.start(told.append, config={"modalities": ["text"]})
+    await agent.start(told.append, config={"output_modalities": ["text"]})
+    assert model.link.settings.output_modalities == ("text",)
+    await agent.stop()

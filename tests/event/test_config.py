@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from realtime.errors import BadOption
 from realtime.event import AudioFormat, SessionConfig, ToolDeclaration, TurnDetection
 from realtime.event.base import MAX_TOOLS, ResponseOverrides
 
@@ -92,3 +93,23 @@ def test_the_audio_settings_are_merged_one_by_one() -> None:
     assert merged.audio is not None
     assert (merged.audio.echo_cancellation, merged.audio.cancels_echo) == ("server", False)
     assert config.merged(SessionConfig()).audio == config.audio
+
+
+def test_a_program_gives_settings_as_an_object_or_by_their_names() -> None:
+    settings = SessionConfig(output_modalities=("text",))
+    assert SessionConfig.of({"output_modalities": ["text"]}) == SessionConfig.of(settings) == settings
+    assert SessionConfig.of(None) == SessionConfig()
+
+
+@pytest.mark.parametrize(
+    ("given", "sentence"),
+    [
+        ({"output_modalites": ["text"]}, "config has no 'output_modalites': its fields are "),
+        ({"output_modalities": "loud"}, "config: "),
+        ("text", "config is a SessionConfig or a mapping of its fields, not 'text'"),
+    ],
+)
+def test_settings_that_are_none_are_refused_by_name(given: Any, sentence: str) -> None:
+    with pytest.raises(BadOption) as caught:
+        SessionConfig.of(given)
+    assert sentence in caught.value.message
