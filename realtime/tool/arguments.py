@@ -232,8 +232,8 @@ def _written_out(schema: Any, definitions: Mapping[str, Any], inside: tuple[str,
         name = schema["$ref"].rpartition("/")[2]
         if name in inside:
             raise BadTool(
-                f"{place} contains itself ({name}), and not every provider takes such a schema: write out as many levels "
-                "as you need, or take a dict"
+                f"{place} contains itself ({name}), and not every provider takes such a schema: write out as many "
+                "levels as you need, or take a dict"
             )
         result = _written_out(definitions[name], definitions, (*inside, name), place)
     for key, value in schema.items():
