@@ -174,7 +174,9 @@ def sounds_like(heard: str, name: str) -> bool:
     """
     if len(name) < 3 or not name.isascii() or _sound(heard) != _sound(name):
         return False
-    if _sound(name).count("A") < 2 and (len(name) < 4 or _vowel(heard) != _vowel(name)):
+    consonants = len(_sound(name).replace("A", ""))
+    is_short = len(name) < 4 and consonants < 3  # "path" is not Pat, while "maks" is Max
+    if _sound(name).count("A") < 2 and (is_short or _vowel(heard) != _vowel(name)):
         return False
     return SequenceMatcher(None, heard, name, autojunk=False).ratio() >= _LIKE_ENOUGH
 
