@@ -48,6 +48,10 @@ _ORDINALS = {
         1,
     )
 } | _TENS_ORDINALS
+_TENS = frozenset(each("twenty thirty forty fifty sixty seventy eighty ninety hundred"))
+_CENTURIES = range(11, 22)
+_FIRST_CENTURY_OF_CLOCKS = 19
+"""From here on, "nineteen thirty" behind a day is a year rather than a time."""
 _ORDINAL_WORDS = {number: word for word, number in _ORDINALS.items()}
 _CLOCK = re.compile(r"(\d{1,2})[:.](\d{2})(?::\d{2})?")
 
@@ -96,6 +100,8 @@ def ordinal_at(tokens: Sequence[str], at: int, language: Language) -> tuple[int,
             return int(token), 2
         if token in ("twenty", "thirty") and _ORDINALS.get(following, 10) < 10:
             return (20 if token == "twenty" else 30) + _ORDINALS[following], 2
+        if _ORDINALS.get(token, 10) < 10 and at and tokens[at - 1] in _TENS:
+            return None
         # "second" is a length of time as often as a place.
         return (_ORDINALS[token], 1) if token in _ORDINALS and token != "second" else None
     if language == "zh":
@@ -107,6 +113,35 @@ def ordinal_at(tokens: Sequence[str], at: int, language: Language) -> tuple[int,
         read = number_at([stem], 0, "de")
         return (int(read[0]), 1) if read and 0 < read[0] <= 31 else None
     return None
+
+
+def day_of_month_at(tokens: Sequence[str], at: int) -> tuple[int, int] | None:
+    """Return the English day of a month that begins at a token, and its length; tokens have no hyphens."""
+    if at >= len(tokens) or (at and tokens[at - 1] in _TENS and tokens[at] not in _TENS):
+        # The end of another number: "thirty-second of May".
+        return None
+    read = ordinal_at(tokens, at, "en") or ((2, 1) if tokens[at] == "second" else None)
+    if read is None and (number := number_at(tokens, at, "en")) is not None and number[0] == int(number[0]):
+        read = int(number[0]), number[1]
+    return read if read is not None and 1 <= read[0] <= 31 else None
+
+
+def year_at(tokens: Sequence[str], at: int) -> tuple[int, int] | None:
+    """Return the English year that begins at a token, and its length: "1969", "nineteen oh five"."""
+    read = number_at(tokens, at, "en")
+    if read is None:
+        return None
+    value, end = read[0], at + read[1]
+    if value in _CENTURIES:
+        is_first = tokens[end : end + 1] in (["oh"], ["o"])
+        behind = number_at(tokens, end + is_first, "en")
+        if behind is None or not (1 <= behind[0] < 10 if is_first else 10 <= behind[0] < 100):
+            return None
+        if value < _FIRST_CENTURY_OF_CLOCKS and behind[0] < 60:
+            # "Eighteen twelve" is a time as well.
+            return None
+        value, end = 100 * value + behind[0], end + is_first + behind[1]
+    return (int(value), end - at) if value == int(value) and 1000 <= value < 3000 else None
 
 
 def time_at(tokens: Sequence[str], at: int, language: Language) -> tuple[Clock, int] | None:

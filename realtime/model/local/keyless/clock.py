@@ -7,10 +7,10 @@ from calendar import isleap
 from datetime import UTC, date, datetime, timedelta
 
 from realtime.model.local.keyless.arithmetic import find_number
-from realtime.model.local.keyless.dates import MONTHS, NamedDay, SaidDate, date_said, dates_said
+from realtime.model.local.keyless.dates import MONTHS, NamedDay, SaidDate, date_said, dates_said, tokens_of_dates
 from realtime.model.local.keyless.words import each, rule_pattern
 from realtime.tool.spoken_amounts import amount_at
-from realtime.tool.spoken_times import WEEKDAYS, ordinal_at
+from realtime.tool.spoken_times import WEEKDAYS, ordinal_at, year_at
 
 _DAYS = r"monday|tuesday|wednesday|thursday|friday|saturday|sunday"
 _KNOWN_WORDS = frozenset(
@@ -78,7 +78,7 @@ _ELSEWHERE = rule_pattern(
 def is_known(asked: str) -> bool:
     """Whether a clock knows all that a question names; a birthday it does not."""
     asked = _ELSEWHERE.sub(lambda found: found[0][: found.start(1) - found.start()], asked)
-    words = [word.strip(".,?!").removesuffix("'s") for word in asked.split()]
+    words = [word.strip(".,?!").removesuffix("'s") for word in asked.replace("-", " ").split()]
     return all(
         word in _KNOWN_WORDS
         or word[:1].isdigit()
@@ -138,10 +138,7 @@ def date_answer(asked: str, today_said: str) -> str:
         left = (date(today.year, 12, 31) - today).days
         return f"{left} days of {today.year} are left after today."
     if "leap year" in asked:
-        found = re.search(r"\b([12]\d{3})\b|\b(next|last) year\b", asked)
-        step = {None: 0, "next": 1, "last": -1}[found[2]] if found else 0
-        year = int(found[1]) if found and found[1] else today.year + step
-        return f"{'Yes' if isleap(year) else 'No'}, {year} is {'a' if isleap(year) else 'no'} leap year."
+        return _leap_year(asked, today)
     if (answer := _named_answer(asked, today)) is not None:
         return answer
     if answer := _yes_no(asked, today):
@@ -153,7 +150,26 @@ def date_answer(asked: str, today_said: str) -> str:
         return f"{_IS[step]} {today.year + step}."
     if re.search(r"\b(?:what|which|the|current)\b.{0,80}\bmonth\b", asked):
         return f"{_IS[step]} {MONTHS[(today.month - 1 + step) % 12].capitalize()}."
-    return _UNSURE if _OTHER_DAY.search(asked) else f"Today is {today_said}."
+    tokens = tokens_of_dates(asked)
+    names_day = any(ordinal_at(tokens, at, "en") for at in range(len(tokens)))
+    return _UNSURE if names_day or _OTHER_DAY.search(asked) else f"Today is {today_said}."
+
+
+def _leap_year(asked: str, today: date) -> str:
+    """Say whether a year is a leap year, or which one is the next or the last."""
+    tokens = tokens_of_dates(asked)
+    years = [year[0] for at in range(len(tokens)) if (year := year_at(tokens, at)) is not None]
+    if found := re.search(r"\b(next|last|previous) leap year\b", asked):
+        step = 1 if found[1] == "next" else -1
+        year = (years or [today.year])[0] + step
+        while not isleap(year):
+            year += step
+        return f"The {found[1]} leap year {'is' if step > 0 else 'was'} {year}."
+    if len(years) > 1 or re.search(r"\b(?:how|why|days|hours)\b", asked):
+        return "I only know whether a year is a leap year, and which one comes next."
+    step = 1 if "next year" in asked else -1 if "last year" in asked else 0
+    year = years[0] if years else today.year + step
+    return f"{'Yes' if isleap(year) else 'No'}, {year} is {'a' if isleap(year) else 'no'} leap year."
 
 
 def _day_said(text: str) -> date | None:

@@ -425,7 +425,9 @@ def _known_calls(situation: Situation) -> list[ReplyToolCall]:
     """Return the calls of the built-in tools that the user asked for."""
     if _has(situation, "set_timer") and (seconds := _timer_seconds(situation)):
         return [_call("set_timer", seconds=seconds)]
-    if _has(situation, "calculate") and convert(situation) is None and (expression := _expression(situation)):
+    if convert(situation) is not None:
+        return []
+    if _has(situation, "calculate") and (expression := _expression(situation)):
         return [_call("calculate", expression=expression)]
     return [_call(name) for name, asked in _CLOCK_TOOLS if _has(situation, name) and _asks(situation, name, asked)]
 

@@ -9,7 +9,7 @@ from datetime import date
 
 from realtime.model.local.keyless.words import each
 from realtime.tool.spoken_amounts import amount_at
-from realtime.tool.spoken_times import ordinal_at
+from realtime.tool.spoken_times import day_of_month_at, year_at
 
 MONTHS = each("january february march april may june july august september october november december")
 FEASTS = {
@@ -27,7 +27,8 @@ FEASTS = {
 }
 _FEAST_WORDS = sorted(((tuple(each(name)), day) for name, day in FEASTS.items()), key=lambda one: -len(one[0]))
 _IN_FIGURES = re.compile(r"\d{1,4}[-/.]\d{1,2}[-/.]\d{1,4}")
-_ORDINAL = re.compile("(\\d{1,2})(?:st|nd|rd|th)")
+_ORDINAL = re.compile(r"(?<=\d)(?=(?:st|nd|rd|th)\b)")
+_HYPHEN = re.compile(r"(?<=[a-z])-(?=[a-z])")
 _YEAR = re.compile(r"[12]\d{3}")
 _RELATIVE: dict[tuple[str, ...], int] = {("last", "year"): -1, ("this", "year"): 0, ("next", "year"): 1}
 
@@ -78,7 +79,7 @@ def date_said(words: str, today: date) -> SaidDate | None:
 
 def dates_said(words: str, today: date) -> list[NamedDay]:
     """Return the days that plain words name; a year that stands apart is that of a day without one."""
-    tokens = [token.strip(".") for token in words.lower().replace(",", " ").split()]
+    tokens = tokens_of_dates(words)
     days: list[NamedDay] = []
     years: list[int] = []
     at = begin = 0
@@ -96,6 +97,12 @@ def dates_said(words: str, today: date) -> list[NamedDay]:
     return days
 
 
+def tokens_of_dates(words: str) -> list[str]:
+    """Return the words of which days are read: "twenty-first" and "21st" are two each."""
+    apart = _ORDINAL.sub(" ", _HYPHEN.sub(" ", words.lower().replace(",", " ")))
+    return [token.strip(".?!") for token in apart.split()]
+
+
 def _date_at(tokens: Sequence[str], at: int, today: date) -> tuple[SaidDate, int] | None:
     """Return the day that begins here, and the token behind it."""
     if _IN_FIGURES.fullmatch(tokens[at]):
@@ -106,10 +113,10 @@ def _date_at(tokens: Sequence[str], at: int, today: date) -> tuple[SaidDate, int
             return _with_year(month, day, tokens, at + len(words), today)
     if tokens[at] in MONTHS:
         begin = at + 1 + (tokens[at + 1 : at + 2] == ["the"])
-        read = _day_at(tokens, begin)
+        read = day_of_month_at(tokens, begin)
         month, end = MONTHS.index(tokens[at]) + 1, begin + (read[1] if read else 0)
     else:
-        read = _day_at(tokens, at)
+        read = day_of_month_at(tokens, at)
         place = at + (read[1] if read else 0)
         place += tokens[place : place + 1] == ["of"]
         if read is None or tokens[place : place + 1] == [] or tokens[place] not in MONTHS:
@@ -130,20 +137,6 @@ def _in_figures(parts: Sequence[int], written: str) -> SaidDate:
     return SaidDate(first, second, third, is_sure=second > 12 or first == second)
 
 
-def _day_at(tokens: Sequence[str], at: int) -> tuple[int, int] | None:
-    """Return a day of a month, and its number of words."""
-    if at >= len(tokens):
-        return None
-    if (figures := _ORDINAL.fullmatch(tokens[at])) is not None:
-        return (int(figures[1]), 1) if 1 <= int(figures[1]) <= 31 else None
-    if (ordinal := ordinal_at(tokens, at, "en")) is not None:
-        return ordinal if 1 <= ordinal[0] <= 31 else None
-    if tokens[at] == "second":
-        return 2, 1
-    number = amount_at(tokens, at, "en")
-    return (int(number[0]), number[1]) if number is not None and number[0] in range(1, 32) else None
-
-
 def _with_year(month: int, day: int, tokens: Sequence[str], at: int, today: date) -> tuple[SaidDate, int]:
     """Return the day with the year behind it: "1969", "of nineteen sixty nine", "next year"."""
     end = at
@@ -151,8 +144,9 @@ def _with_year(month: int, day: int, tokens: Sequence[str], at: int, today: date
         at += 1
     if (step := _RELATIVE.get(tuple(tokens[at : at + 2]))) is not None:
         return SaidDate(month, day, today.year + step), at + 2
+    if (year := year_at(tokens, at)) is not None:
+        return SaidDate(month, day, year[0]), at + year[1]
     number = amount_at(tokens, at, "en") if at < len(tokens) else None
     if number is None:
         return SaidDate(month, day), end
-    is_year = 1000 <= number[0] < 3000
-    return SaidDate(month, day, int(number[0]) if is_year else None, is_sure=is_year), at + number[1]
+    return SaidDate(month, day, is_sure=False), at + number[1]

@@ -12,7 +12,7 @@ from typing import Literal
 from realtime.model.local.keyless.words import each, plain, stem
 from realtime.tool.spoken_amounts import amount_at, currency_of
 from realtime.tool.spoken_numbers import folded, matches_of
-from realtime.tool.spoken_times import MONTHS, day_at, ordinal_at, time_at
+from realtime.tool.spoken_times import MONTHS, day_at, day_of_month_at, ordinal_at, time_at, year_at
 
 LONGEST_CHARS = 1_000
 MOST_WORDS = 250
@@ -57,6 +57,7 @@ _FEASTS = (
 _SOUNDS_LIKE = {"to": "two", "too": "two", "for": "four", "fore": "four"}
 _PEOPLE = frozenset(each("people persons guests adults"))
 _COUNTED = frozenset(each("degrees degree percent people persons guests euros dollars pounds bucks minutes hours"))
+_TITLES = frozenset(each("mr mrs ms miss mister missus dr doctor professor prof family name named"))
 _NOT_ONE = frozenset(each("the this that no any which another every each some good"))
 BOUNDARIES = frozenset(
     each(
@@ -198,7 +199,7 @@ class Utterance:
         written = {span.start: span for span in self._written("day", _WRITTEN_DATE)}
         at = 0
         while at < len(self):
-            end = written[at].end if at in written else self._day_end(at)
+            end = written[at].end if at in written else at if self._is_name(at) else self._day_end(at)
             # "Friday, 12/24/2027": the same day twice.
             if end > at and end in written:
                 end = written[end].end
@@ -261,8 +262,9 @@ class Utterance:
         if at >= len(self):
             return at
         if self.tokens[at] in _MONTHS:
-            count = self._day_of_month(at + 1)
-            return self._year_end(at + 1 + count) if count else at
+            begin = at + 1 + (self._token(at + 1) == "the")
+            count = self._day_of_month(begin)
+            return self._year_end(begin + count) if count else at
         count = self._day_of_month(at)
         if not count:
             return at
@@ -274,20 +276,15 @@ class Utterance:
         return end if is_ordinal and (is_sure or self._token(at - 1) in ("the", "on", "for", "")) else at
 
     def _day_of_month(self, at: int) -> int:
-        if at >= len(self):
-            return 0
-        if (ordinal := ordinal_at(self.tokens, at, "en")) is not None:
-            return ordinal[1] if 1 <= ordinal[0] <= 31 else 0
-        if self.tokens[at] == "second":
-            return 1
-        number = amount_at(self.tokens, at, "en")
-        return number[1] if number is not None and number[0] in range(1, 32) else 0
+        day = day_of_month_at(self.tokens, at)
+        return day[1] if day is not None else 0
 
     def _year_end(self, at: int) -> int:
         if self.tokens[at : at + 2] in (["next", "year"], ["this", "year"], ["last", "year"]):
             return at + 2
-        number = amount_at(self.tokens, at, "en")
-        return at + number[1] if number is not None and 1900 < number[0] < 2200 else at
+        begin = at + (self.tokens[at : at + 1] in (["of"], ["in"]))
+        year = year_at(self.tokens, begin)
+        return begin + year[1] if year is not None else at
 
     def _times(self) -> Iterator[Span]:
         written: dict[int, Span] = {}
@@ -303,7 +300,7 @@ class Utterance:
             tokens = [*self.tokens]
             if tokens[at] in ("around", "about", "from", "until", "till", "before", "after"):
                 tokens[at] = "at"
-            found = None if self._is_in_day(at) else time_at(tokens, at, "en")
+            found = None if self._is_in_day(at) or self._is_name(at) else time_at(tokens, at, "en")
             end = at + found[1] if found is not None else at
             is_written = any(place in written for place in range(at, end))
             if (
@@ -330,10 +327,18 @@ class Utterance:
                 yield span
             at = span.end if span is not None else at + 1
 
+    def _is_name(self, at: int) -> bool:
+        """Whether a title stands before a word: "Mr Eight" is no number, and "Mrs May" no month."""
+        if at in self.breaks and at and self.said[self._matches[at - 1].end()] != ".":
+            return False
+        return self._token(at - 1) in _TITLES or self.tokens[max(0, at - 2) : at] in (["name", "of"], ["name", "is"])
+
     def _is_in_time(self, at: int) -> bool:
         return any(time.start <= at < time.end for time in self.times)
 
     def _number_at(self, at: int) -> Span | None:
+        if self._is_name(at):
+            return None
         before, begin = self._token(at - 1), at
         has_sign = currency_of(self.tokens[at]) is not None and not self.tokens[at].isalpha()
         if has_sign:
@@ -348,7 +353,7 @@ class Utterance:
         if read is None or (self.tokens[at] == "one" and before in _NOT_ONE):
             return None
         value, end = float(read[0]), at + read[1]
-        if before == "minus":
+        if before == "minus" or re.search(r"(?:^|\s)[-−]$", self.said[: self._matches[begin].start()][-2:]):
             value = -value
         if self.tokens[end : end + 3] == ["and", "a", "half"]:
             value, end = value + 0.5, end + 3
