@@ -17,8 +17,9 @@ def about(situation: Situation) -> str | None:
     """Answer a question about the agent, its server or the product; None where it is none."""
     text, classes = situation.core, situation.request.classes
     for needs, answer in INTENTS:
-        if needs.fits(classes) if isinstance(needs, Intent) else needs.search(text):
-            return answer(situation)
+        fits = needs.fits(classes) if isinstance(needs, Intent) else needs.search(text)
+        if fits and (words := told.told_of(answer, situation)) is not None:
+            return words
     return None
 
 

@@ -45,6 +45,9 @@ _SAY = re.compile(r"^say(?: exactly)?(?:\s*+:)?\s+(.+)", re.I | re.S)
 _SAY_AT_THE_END = re.compile(r"^say(?: exactly)?(?::|\s+(?=[\"“]))(.+)", re.I | re.S)
 
 
+_CORRECTS_NAME = re.compile(r"(?:no|nope|not|sorry|wait|actually)\b", re.I)
+
+
 class Conversationalist:
     """The built-in language model: small talk, the offered tools, facts that users tell, and what it is and can do.
 
@@ -205,7 +208,10 @@ def _answers(situation: Situation) -> list[_Answer]:
         return _with_details(situation, request, parts)
     answers = [_answer(situation.part(part, place)) for place, part in enumerate(parts)]
     if (named := _renamed(situation, parts)) is not None:
-        return [_introduction(situation.part(parts[0], 0), named), *(one for one in answers if one.is_beside)]
+        beside = [
+            one for part, one in zip(parts, answers, strict=True) if one.is_beside and not _CORRECTS_NAME.match(part)
+        ]
+        return [_introduction(situation.part(parts[0], 0), named), *beside]
     unknown = [one for one in answers if not one.is_known]
     is_open = any(not one.is_aside for one in unknown) and not any(one.calls for one in answers)
     if is_open and (text := about(situation) or guess(situation)) is not None:

@@ -20,7 +20,7 @@ _REMEMBER = re.compile(
     r"|where\b|how\b|my name$|it$)(.+)$"
 )
 _NO_FACT = re.compile(
-    r"^(?:i'd\b|we'd\b|i(?:'m| am) (?:feeling|fine|good|well|great|ok|okay|sorry|sure|not sure|back"
+    r"^(?:(?:i|we)(?:'d|'ll| will| shall| might| should)\b|i(?:'m| am) (?:feeling|fine|good|well|great|ok|okay|sorry|sure|not sure|back"
     r"|here|ready|done|listening|doing|going to|trying"
     r"|talking|speaking|asking|wondering|testing|curious|very well|glad|calling|just|bored|tired|sad"
     r"|happy|hungry|confused|lost)"
@@ -61,7 +61,30 @@ _PRONOUNS = {
     "ours": "yours",
     "i was": "you were",
 }
-_PRONOUN = re.compile(r"\b(?:i am|i was|i'm|i've|i'd|i'll|i|my|me|mine|myself|we're|we've|we|our|ours|us)\b", re.I)
+_PRONOUNS_OF_MINE = {
+    "you are": "I am",
+    "you were": "I was",
+    "you're": "I'm",
+    "you've": "I've",
+    "you'd": "I'd",
+    "you'll": "I'll",
+    "yourself": "myself",
+    "yours": "mine",
+    "your": "my",
+}
+"""How the agent says them."""
+_SUBJECT_YOU = re.compile(
+    r"(?:^|[,.;:]|\b(?:that|what|how|who|which|where|when|why|if|because|since|until|before|after|while|as|than|and|but"
+    r"|say|says|said|think|thinks|thought|know|knows|knew|hope|hopes|wish|wishes|believe|believes))\s?$",
+    re.I,
+)
+_AUXILIARY = re.compile(
+    r"\s(?:have|had|can|could|will|would|do|did|should|may|might|must|always|never|don't|didn't|can't|won't)\b", re.I
+)
+_PRONOUN = re.compile(
+    r"\b(?:you are|you were|you're|you've|you'd|you'll|yourself|yours|your|you|i am|i was|i'm|i've|i'd|i'll|i|my|me|mine|myself|we're|we've|we|our|ours|us)\b",
+    re.I,
+)
 # What a question calls otherwise than the statement does.
 _ALSO = {
     "job": "work nurse teacher doctor engineer",
@@ -174,8 +197,18 @@ def statement(line: str) -> str | None:
 
 
 def told(text: str) -> str:
-    """Say a statement of the user to them: "my dog is called rex" becomes "your dog is called rex"."""
-    said = _PRONOUN.sub(lambda match: match[0] if match[0] == "US" else _PRONOUNS[match[0].lower()], text)
+    """Say a statement of the user to them: "my dog likes you" becomes "your dog likes me"."""
+
+    def turned(match: re.Match[str]) -> str:
+        word = match[0].lower()
+        if match[0] == "US":
+            return match[0]
+        if word == "you":
+            is_subject = _SUBJECT_YOU.search(text[: match.start()]) or _AUXILIARY.match(text, match.end())
+            return "I" if is_subject else "me"
+        return _PRONOUNS.get(word) or _PRONOUNS_OF_MINE[word]
+
+    said = _PRONOUN.sub(turned, text)
     return re.sub(r"\byou was\b", "you were", said)
 
 
@@ -381,7 +414,7 @@ def _original(line: str) -> str:
         starts = [at for at in range(len(words)) if plain(" ".join(words[at : at + 2])).split()[:2] == begins]
         if starts:
             words = words[starts[0] :]
-    said = told(" ".join(words).rstrip(".!?, "))
+    said = told(" ".join(words).rstrip(".!?,;: "))
     return said if said.split()[0].lower() not in _LOWERED else said[0].lower() + said[1:]
 
 

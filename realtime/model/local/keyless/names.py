@@ -30,6 +30,11 @@ _CORRECTED = re.compile(
     re.IGNORECASE,
 )
 """A name that takes another's place: "Bob. No wait, Robert", "not Bob, it's Robert"."""
+_AROUND_A_CORRECTION = re.compile(
+    r"\b(?:no|nope|oh|well|hey|but|and|please|sorry|wait|actually|i said|i mean|(?:it|that)(?:'s|’s| is|)|(?:i am|i'm|i’m)"
+    r"(?: called)?|my name|the name|you got (?:it|that|me) wrong)(?!\w)",
+    re.IGNORECASE,
+)
 _NOT_CALLED = re.compile(r"\W{0,4}my name (?=(?:is|was)(?:n't|n’t| not)\b)", re.IGNORECASE)
 FORGETS_NAME = re.compile(
     r"(?:(?:actually|no|please|ok|okay|can you|could you)\W{1,3}){0,5}"
@@ -45,6 +50,8 @@ _NO_NAME = re.compile(
     r"|cool|nice|wow|well"
     r"|lost|bored|sad|tired|back|new|old|looking|trying|talking|testing|calling|afraid|curious|serious|joking|kidding"
     r"|fine|good|great|okay|ok|sorry|sure|here|there|ready|done|happy|hungry|tired|going|gonna"
+    r"|upon|away|out|off|up|over|into|onto|to|for|from|home|forth|down|together|between|during|through|under|forward"
+    r"|often|usually|always|all|many|various|several|something|anything|everything|names|old-\w+|crazy|lucky|stupid"
     r"|american|british|english|german|french|spanish|italian|chinese|japanese|indian|russian",
     re.IGNORECASE,
 )
@@ -104,7 +111,8 @@ def _is_name(match: re.Match[str], text: str) -> bool:
 def _corrects(match: re.Match[str], between: str) -> bool:
     """Whether a name corrects the one before it; after a bare "no" it needs its capital."""
     is_name = match["name"][0].isupper() or (match["named"] and not match["name"].endswith("ing"))
-    return bool(is_name) and not re.search(r"\w", between) and not _NO_NAME.fullmatch(match["name"])
+    is_next = not re.search(r"\w", _AROUND_A_CORRECTION.sub("", between))
+    return bool(is_name) and is_next and not _NO_NAME.fullmatch(match["name"])
 
 
 def own_name(instructions: str, agent_name: str = "") -> str:

@@ -113,7 +113,24 @@ def _short(text: str) -> str:
     return text.strip() if len(words) <= _LONGEST_WORDS else f"{' '.join(words[:_LONGEST_WORDS])} …"
 
 
+_NOT_SHARED = "I don't share my instructions."
 RULES: Rules = rules(
+    (
+        either(
+            r"\b(?:repeat|tell|say|show|read|reveal|print|give|list|recite|share|output|quote|write|spell|see|know|hear"
+            r"|summari[sz]e|translate|disclose|ignore|forget|disregard|what(?:'s| is| are| were| do| does)|copy)\b.*"
+            r"\b(?:system prompt|your (?:\w+ ){0,2}(?:prompt|instructions|orders|guidelines|briefing)"
+            r"|(?:previous|prior|above|earlier|hidden|secret) instructions)\b(?!.*\b(?:change|write my|use a)\b)",
+            r"\b(?:what|which|who|how|anything|something|everything|whatever|things)\b.*\b(?:were|are|have|had|was) you"
+            r" (?:been )?(?:\w+ )?(?:told|instructed|ordered|forbidden|programmed|briefed)\b",
+            r"\b(?:you were|you are|you're|you've been) (?:\w+ )?(?:told|instructed|ordered|forbidden|supposed|allowed) "
+            r"(?:to )?(?:not|never|keep|hide|conceal)\b",
+            r"\bwhat (?:are you (?:not|hiding|keeping)|aren't you|may you not|must you not|did they tell you|"
+            r"do they tell you|can't you tell|won't you tell)\b",
+            r"\b(?:your|any|the) secrets\b",
+        ),
+        always(_NOT_SHARED),
+    ),
     (
         either(
             r"\b(?:repeat|say|tell|speak|again|talk)\b.*\b(?:slow|slower|slowly)\b",

@@ -25,6 +25,7 @@ from realtime.version import __version__
 WHAT_I_AM = "I'm {me}, the small voice built into this server. I run right here: no key, no internet, and English only."
 HERE = "I hear you, think of an answer and speak on the computer that runs this server: no other company hears this."
 ASK_ABOUT_KEEPING = "Whoever runs this server decides what is kept of calls; I cannot see it from here, so ask them."
+_FREE = "Talking to me costs nothing: I run on this server."
 QUICKSTART = "docs/quickstart.md shows the lines."
 
 Answer = Callable[[Situation], str]
@@ -139,11 +140,10 @@ def no_account(situation: Situation) -> str:
 
 def cost(situation: Situation) -> str:
     """Say what is free and what is not."""
-    free = "Talking to me costs nothing: I run on this server."
     if situation.product is None:
-        return free
+        return _FREE
     return (
-        f"{free} A local language model is free as well. The models of {companies()} cost what those companies charge; "
+        f"{_FREE} A local language model is free as well. The models of {companies()} cost what those companies charge; "
         "the page says so before you call one."
     )
 
@@ -346,3 +346,58 @@ DELAY = "The page shows for each answer how long it took."
 def version(situation: Situation) -> str:
     """Say the version."""
     return f"This is realtime, version {__version__}."
+
+
+# -- beside an agent of the user's own ---------------------------------------------------------------------------------
+
+_DOCUMENTATION = frozenset((ROOMS, EMBED, OWN_AGENT, OTHER_DEVICES, OFFLINE, DOCS, CODE, DELAY, TYPING))
+"""What only the built-in agent tells: callers of another one know no server."""
+_OF_THE_CALL = re.compile(
+    r"\b(?:record(?:ed|ing|ings)|(?:record|tape|taping|taped) (?:me|us|this|what|everything|my voice|our|the call|calls?)"
+    r"|eavesdrop\w*|sp(?:y|ying)|wiretap\w*|overhear\w*|privacy|gdpr|transcripts?|listen(?:s|ing)?|hears?"
+    r"|confidential\w*|conversations?|chats?|audio|my (?:voice|words|data|calls?|speech|recordings?)|personal data"
+    r"|(?:the|this|our|these|of|past|previous|earlier|old|last|former) (?:voice|data|calls?|speech)|calls"
+    r"|what (?:i|we) (?:say|said|tell|told)|(?:is|are) (?:this|it|you|we) (?:private|safe|secure)"
+    r"|who else|third part\w+|cloud|(?:forget|delete|erase|remember) (?:me|us|everything))\b"
+)
+_OF_TALKING = re.compile(
+    r"^(?:is|are) (?:this|it|you|everything|that)(?: really| actually| all| completely| still)? free"
+    r"(?: of charge| to use| for me| or not| at all)?$"
+    r"|^(?:what|how much) (?:do|does|will|would|is|are) (?:this|you|talking|calling|it|the call|a call|this call)"
+    r"(?: \w+)? (?:cost|charge)(?: me)?$|^how much are you$|^do you cost\b"
+    r"|\b(?:talk(?:ing)?|speak(?:ing)?|chat(?:ting)?|use|using) (?:to|with|you|this)\b|\b(?:this|the|per|a|each) call\b"
+    r"|^(?:do|must|should|will|can) (?:i|we) (?:have to |need to |still )?pay(?: anything| money)?"
+    r"(?: for (?:you|this|it|calls?|talking))?$|^do you (?:charge|cost)(?: me| money| anything)?(?: for (?:you|this|it))?$"
+)
+_OF_A_MODEL = re.compile(
+    r"\b(?:llms?|ai|language models?|brains?|openai|chatgpt|gpt|gemini|claude|anthropic|qwen|alibaba|dashscope|ollama"
+    r"|llama|smarter|cleverer|api|intelligent|stupid|dumb|limited|upgrade|what you (?:run|are)|(?:talk|speak|call) (?:to|with) you)\b"
+    r"|\b(?:are|why|can't|don't|what|how) you .{0,40}\b(?:know|understand|useless|bad|smart|good|better)\b"
+    r"|\bmodels? (?:are you|do you (?:use|run)|is (?:this|it|behind))\b|\byour (?:\w+ )?(?:models?|engine|answers?)\b"
+    r"|\b(?:better|bigger|own|local) (?:\w+ )?(?:models?|minds?)\b"
+    r"|\b(?:real|proper|normal|better) (?:answers?|conversations?|talks?|chats?)\b"
+)
+_OF_A_VOICE = re.compile(r"\b(?:voices?|speak|talk|sound|say|read|accent|tone|pitch)\w*\b")
+
+
+_OF_AN_ACCOUNT = re.compile(
+    r"\b(?:api|need (?:\w+ ){0,2}(?:accounts?|keys?|password|log ?in|to (?:register|sign up|log ?in))"
+    r"|to (?:talk|speak|use|call))\b"
+)
+_SURELY: dict[Answer, re.Pattern[str]] = {
+    **dict.fromkeys((who_hears, recorded, stored, delete, transcript), _OF_THE_CALL),
+    **dict.fromkeys((better_model, models, local_model, provider), _OF_A_MODEL),
+    **dict.fromkeys((keys, no_account), _OF_AN_ACCOUNT),
+    cost: _OF_TALKING,
+    voices: _OF_A_VOICE,
+}
+"""Words of which one must be there, where another agent's callers may mean its own business."""
+
+
+def told_of(answer: Answer, situation: Situation) -> str | None:
+    """Return an answer; None where an agent of the user's own is not surely asked for it."""
+    words = answer(situation)
+    if situation.product is not None:
+        return words
+    surely = _SURELY.get(answer)
+    return None if words in _DOCUMENTATION or (surely and not surely.search(situation.core)) else words

@@ -193,6 +193,13 @@ def _feeling(words: str, text: str) -> tuple[str, Rule]:
     return rf"^i(?:'m| am| feel){very} (?:{words})\b", always(text)
 
 
+_HALTS = "stop|quiet|cancel|wait|hold on|hang on|pause|one moment|just a (?:moment|second|minute)"
+_AROUND_A_HALT = (
+    "please|now|here|there|first|no|okay|ok|thanks|thank you|then|again|right|just|it|that|this|all|everything|me|for"
+    "|a|an|one|the|your|moment|second|sec|minute|bit|while|talking|speaking|reading|counting|singing|repeating|telling"
+    "|asking|listening|saying|that|joke|jokes|story|stories|riddle|poem|voice|answer|sentence|count|so|much|to|you"
+)
+"""Words with which an order to be quiet goes on."""
 RULES: Rules = rules(
     (
         r"^(?:please )?(?:repeat after me|say)[,:]? (?!that|it\b|this\b|again|something|anything|a |an "
@@ -310,11 +317,11 @@ RULES: Rules = rules(
         ),
     ),
     (
-        r"^(?:please )?(?:stop|be quiet|quiet|shut up|never ?mind|cancel|enough|that's enough"
-        r"|that is enough|wait|hold on|pause|silence|hush|shush|one moment|just a (?:moment|second"
-        r"|minute))\b",
+        r"^(?:please )?(?:(?:never ?mind|be quiet|shut up|enough|that's enough|that is enough|silence|hush|shush)\b"
+        rf"|(?:{_HALTS})(?: (?:{_HALTS}|{_AROUND_A_HALT}))*$)",
         always("Okay."),
     ),
+    (r"^(?:please )?(?:cancel|stop|pause|undo|call off|hold|wait)\b", always("I'm afraid I can't do that.")),
     (
         r"\bnice to (?:meet|talk|see)\b|\bpleased to meet\b|\bpleasure\b",
         _with_name("Nice to meet you too", "What can I do for you?"),

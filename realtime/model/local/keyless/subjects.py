@@ -27,7 +27,7 @@ def guess(situation: Situation) -> str | None:
     words = {stem(word) for word in situation.core.split()}
     scores = [sum(weights.get(word, 0) for word in words) for weights, _ in SUBJECTS]
     best = max(scores)
-    return SUBJECTS[scores.index(best)][1](situation) if best >= _CERTAIN else None
+    return told.told_of(SUBJECTS[scores.index(best)][1], situation) if best >= _CERTAIN else None
 
 
 def _subject(words: str, answer: Answer) -> tuple[dict[str, int], Answer]:

@@ -33,7 +33,7 @@ _REQUEST = re.compile(
     r"^(?:tell|show|give|find|play|turn|switch|open|close|send|call|order|buy|book|write|draw|make"
     r"|translate|recommend|explain|describe|read|search|look|help|start|stop|add|create|"
     r"schedule|set|wake|remind|suggest|define|list|name|compare|summarize|summarise|teach|plan|do|go"
-    r"|change|update|adjust|remove|delete|move|raise|lower|reset|enable|disable"
+    r"|cancel|unsubscribe|change|update|adjust|remove|delete|move|raise|lower|reset|enable|disable"
     r"|let|put|take|get|check|solve|imagine|pretend|act|convert|calculate|cook|i want|i need"
     r"|i would like|i'd like|can you|could you|would you|will you)\b"
 )

@@ -45,6 +45,8 @@ _LEADING = re.compile(
     r" (?:quick |more )?question|i(?:'d| would) (?:like|love) to (?:know|hear|ask)(?: you)?|i want to (?:know|hear|ask)"
     r"(?: you)?|i need to know|i(?:'m| am| was) (?:curious|wondering|just wondering)(?: about| if)?|i wonder(?: if)?"
     r"|any idea) "
+    r"|(?:wait|hold on|hang on|never ?mind)(?: a (?:moment|second|minute))? (?=(?:who|what|what's|when|where|why|how"
+    r"|which|is|are|do|does|did|can|could|will|would|have|has|i|i'm|i've) )"
     r"|(?:can|could|would|will) you (?:please |kindly |just |maybe |quickly )*(?=(?:tell|explain|show|say|give"
     r"|let|spell|count|flip|toss|roll|set|sing|repeat|remind|remember (?!me|what|when|how|my|us)|recommend|choose|pick"
     r"|translate|do|make|help|calculate|convert|add|slow|read|play|turn|call|send|order|book|open|find"
