@@ -265,11 +265,11 @@ INTENTS: tuple[tuple[Intent | re.Pattern[str], Answer], ...] = (
     (
         asked(
             (
-                r"\b(?:cost|costs|price|pricing|pay|paid|free|charge|charged|expensive|money|subscription|fee"
+                r"(?<!-)\b(?:cost|costs|price|pricing|pay|paid|free|charge|charged|expensive|money|subscription|fee"
                 r"|bill)\b(?=.*\b(?:you|this|it|me|i|talking|call|calls|use|using|service)\b)"
             ),
             r"^(?:is|are) (?:this|it|you|everything) free\b",
-            r"\b(?:you|this|it|talking|calls?|service)\b.*\b(?:cost|costs|price|free|money|pay|expensive|charge)\b",
+            r"\b(?:you|this|it|talking|calls?|service)\b.*(?<!-)\b(?:cost|costs|price|free|money|pay|expensive|charge)\b",
             r"^how much$",
             r"\bfree of charge\b",
         ),

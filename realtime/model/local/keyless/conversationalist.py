@@ -31,14 +31,16 @@ from realtime.model.local.keyless.results import results_to_tell
 from realtime.model.local.keyless.situation import LONGEST_CHARS, Line, Situation, situation_of
 from realtime.model.local.keyless.small_talk import follow_up, greeted, greeting, introduce, talk
 from realtime.model.local.keyless.subjects import guess
+from realtime.model.local.keyless.tool_words import CONDITION
 from realtime.model.local.keyless.toolbox import Context, ToolRequest, answered, request_in
 from realtime.model.local.keyless.unknown import is_request, own_up
 from realtime.model.local.keyless.wordplay import play
-from realtime.model.local.keyless.words import capital, plain, rule_pattern
+from realtime.model.local.keyless.words import capital, listed, plain, rule_pattern
 from realtime.model.local.language_model import Prompt, Reply, ReplyText, ReplyThought, ReplyToolCall
 
 _BUILT_IN = {"get_time": None, "get_date": None, "calculate": "expression", "set_timer": "seconds"}
 """The tools of `skills.py`, with their argument."""
+_CANNOT_WAIT = "I can't wait for a condition: ask me again when it is so."
 _TOLD_TOOLS = 8
 """Tools that a reason names."""
 _SAY = re.compile(r"^say(?: exactly)?(?:\s*+:)?\s+(.+)", re.I | re.S)
@@ -157,6 +159,8 @@ def _why_no_call(situation: Situation, answers: Sequence[_Answer]) -> list[Reply
         names = ", ".join(tool.name for tool in tools[:_TOLD_TOOLS])
         more = f" and {len(tools) - _TOLD_TOOLS} more" if len(tools) > _TOLD_TOOLS else ""
         return [ReplyThought(f"No tool is called: the words name none of {names}{more}, or ask for nothing.")]
+    if request.waits:
+        return [ReplyThought(f"{request.name} is not called: it is ordered for a case that may come.")]
     if request.missing:
         lacks = ", ".join(".".join(one.path) for one in request.missing)
         return [ReplyThought(f"{request.name} is not called: what was said gives no sure value for {lacks}.")]
@@ -263,11 +267,14 @@ def _is_within(part: str, request: ToolRequest) -> bool:
 
 def _answer_to(request: ToolRequest) -> _Answer:
     """Call the tool, or ask for what it needs."""
+    if request.waits:
+        return _Answer(_CANNOT_WAIT)
     if request.asks_ability:
         return _Answer(f"Yes, I can. {request.question}")
+    beside = f"One at a time: I leave out {listed([*request.left_out])}." if request.left_out else ""
     if request.missing:
-        return _Answer(request.question)
-    return _Answer(calls=(_call(request.name, **request.arguments),))
+        return _Answer(f"{beside} {request.question}".strip())
+    return _Answer(beside, calls=(_call(request.name, **request.arguments),))
 
 
 def _replies(answers: Sequence[_Answer]) -> list[Reply]:
@@ -370,6 +377,8 @@ def _timer_talk(situation: Situation) -> str | None:
     """Say what a timer lacks, or that there is none."""
     if not _ALARM.search(situation.core):
         return None
+    if CONDITION.search(situation.plain):
+        return _CANNOT_WAIT
     if not situation.has("set_timer"):
         return "I would need a tool for timers, and none was given to me."
     if _CANCEL.search(situation.core):
@@ -491,7 +500,7 @@ def _call(name: str, /, **arguments: object) -> ReplyToolCall:
 def _timer_seconds(situation: Situation) -> float | None:
     plain = situation.plain
     was_asked = (situation.last_answer or "").startswith(_HOW_LONG)
-    if not (was_asked or _TIMER.search(plain)) or _CANCEL.search(plain):
+    if not (was_asked or _TIMER.search(plain)) or _CANCEL.search(plain) or CONDITION.search(plain):
         return None
     total = 0.0
     for before, unit, behind in re.findall(

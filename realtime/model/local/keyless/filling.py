@@ -90,7 +90,7 @@ class _Filling:
     # -- values with a form ----------------------------------------------------------------------------------------
 
     def _choice(self, one: Parameter) -> Any:
-        found = [one for one in self._choices(one.choices) if one[0] not in self._reading.used]
+        found = [one for one in _choices(self._said, one.choices) if one[0] not in self._reading.used]
         if not found:
             return None
         longest = max(count for _, count, _ in found)
@@ -105,27 +105,6 @@ class _Filling:
             if any(chosen[0] < first < other[0] for first, _ in self._said.corrections):
                 chosen = other
         return chosen
-
-    def _choices(self, choices: Sequence[Any]) -> Iterator[tuple[int, int, Any]]:
-        """Yield place, number of tokens and value of each said choice."""
-        for value in choices:
-            if isinstance(value, bool) or not isinstance(value, str | int):
-                continue
-            if isinstance(value, int):
-                yield from (
-                    (span.start, span.end - span.start, value) for span in self._said.numbers if span.value == value
-                )
-                continue
-            words = [stem(word) for word in Utterance(value.replace("_", " ").replace("-", " ")).tokens]
-            for at in range(len(self._said) - len(words) + 1):
-                if words and self._said.stems[at : at + len(words)] == words and not self._is_refused(at):
-                    yield at, len(words), value
-
-    def _is_refused(self, at: int) -> bool:
-        """Whether a choice is not wanted: "no rye", "not the rye"."""
-        while at > 0 and at not in self._said.breaks and self._said.tokens[at - 1] in ARTICLES | {"any", "more"}:
-            at -= 1
-        return at > 0 and at not in self._said.breaks and self._said.tokens[at - 1] in _NO
 
     def _flag(self, one: Parameter) -> bool | None:
         names = {word for word in one.stems if word not in ("with", "be", "has", "have", "includ")}
@@ -156,6 +135,8 @@ class _Filling:
         span = best[2]
         self._reading.use(span.start, span.end + self._is_unit(one, span.end))
         value = span.value
+        if one.takes is Takes.COUNT and value < (1 if one.required else 0):
+            return None
         if one.takes is Takes.COUNT and span.counted & PEOPLE and one.stems & PEOPLE:
             value += self._more_people(span)
         if one.takes is Takes.DURATION and (seconds := seconds_of(span)) is not None:
@@ -432,7 +413,7 @@ class _Filling:
         items = one.schema.get("items")
         kind = items.get("type") if isinstance(items, Mapping) else None
         if one.choices:
-            free = (value for at, _, value in sorted(self._choices(one.choices)) if at not in self._reading.used)
+            free = (value for at, _, value in sorted(_choices(self._said, one.choices)) if at not in self._reading.used)
             return [*dict.fromkeys(free)] or None
         if kind in ("integer", "number"):
             values = [span.value for span in self._said.numbers if self._reading.is_free(span)]
@@ -539,6 +520,52 @@ class _Filling:
             if leads and at + 1 not in self._reading.used and (found := self._reading.phrase(at + 1, before=at)):
                 return found
         return None
+
+
+def _choices(said: Utterance, choices: Sequence[Any]) -> Iterator[tuple[int, int, Any]]:
+    """Yield place, number of tokens and value of each said choice."""
+    for value in choices:
+        if isinstance(value, bool) or not isinstance(value, str | int):
+            continue
+        if isinstance(value, int):
+            yield from ((span.start, span.end - span.start, value) for span in said.numbers if span.value == value)
+            continue
+        words = [stem(word) for word in Utterance(value.replace("_", " ").replace("-", " ")).tokens]
+        for at in range(len(said) - len(words) + 1):
+            if words and said.stems[at : at + len(words)] == words and not _is_refused(said, at):
+                yield at, len(words), value
+
+
+def _is_refused(said: Utterance, at: int) -> bool:
+    """Whether a choice is not wanted: "no rye", "not the rye"."""
+    while at > 0 and at not in said.breaks and said.tokens[at - 1] in ARTICLES | {"any", "more"}:
+        at -= 1
+    return at > 0 and at not in said.breaks and said.tokens[at - 1] in _NO
+
+
+def left_out(said: Utterance, parameters: Sequence[Parameter], values: Values) -> tuple[str, ...]:
+    """Return what is asked for beside a choice that is taken: "three wheat" of "one rye and three wheat"."""
+    out: list[str] = []
+    for one in parameters:
+        if one.takes is not Takes.CHOICE or one.path not in values or said.corrections:
+            continue
+        found = sorted(_choices(said, one.choices))
+        end = next((at + count for at, count, value in found if value == values[one.path]), len(said))
+        others = [at for at, _, value in found if at >= end and value != values[one.path]]
+        # "And three spelt" is left out as well where there is no such choice.
+        others += [span.end for span in said.numbers if end <= span.start < span.end < len(said) and span.counted]
+        for at in sorted(others):
+            begin = next((span.start for span in said.numbers if span.end == at), at)
+            if begin and said.tokens[begin - 1] in ("and", "plus", "also") and not _is_counted(said, at, values):
+                out.append(said.text(begin, at + 1))
+    return tuple(dict.fromkeys(out))
+
+
+def _is_counted(said: Utterance, at: int, values: Values) -> bool:
+    """Whether the words are a part of a value: of people, money, a length of time, or a text."""
+    spans = [span for span in said.numbers if span.end == at]
+    is_part = any(span.is_money or span.counted & PEOPLE or seconds_of(span) is not None for span in spans)
+    return is_part or any(isinstance(value, str) and said.text(at, at + 1) in value.split() for value in values.values())
 
 
 def _items(text: str) -> list[str]:

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import re
 
+from realtime.model.local.keyless.tool_words import CONDITION
+from realtime.model.local.keyless.words import plain
+
 _SENTENCE = re.compile(r"(?<=[.!?;]) ")
 # A conjunction counts only before words that begin a request of their own: "two and two" stays whole.
 _BEGINS = (
@@ -33,6 +36,9 @@ _STATES = re.compile(r"^(?:(?:well|so|hi|hello|hey|okay),? )*(?:i|i'm|i’m|we|w
 _WHOLE = re.compile(
     r"^\W*(?:(?:please|can you|could you|now)\W+)*(?:say|repeat after me|spell)\b(?! (?:that|it))", re.I
 )
+_TELLS_OR_ASKS = re.compile(
+    r"(?:my|our|i|i'm|i’m|we|what|who|when|where|why|how|which|is|are|was|do|does|did|am)\b", re.I
+)
 MOST = 3
 """Requests of one utterance that are answered."""
 
@@ -42,8 +48,15 @@ def split(said: str) -> list[str]:
     if _WHOLE.match(said):
         return [said]
     sentences = _SENTENCE.split(" ".join(said.split()))
-    parts = [part.strip(" ,") for sentence in sentences for part in _JOINED.split(sentence)]
+    parts = [part.strip(" ,") for sentence in sentences for part in _joined(sentence)]
     parts = [
         piece for part in parts for piece in (_TURNS_TO_ASK.split(part, maxsplit=1) if _STATES.match(part) else [part])
     ]
     return [part for part in parts if re.search(r"\w", part)][:MOST] or [said]
+
+
+def _joined(sentence: str) -> list[str]:
+    """Return the requests of a sentence; an order stays with what it waits for: "if it rains, set a timer"."""
+    parts = _JOINED.split(sentence)
+    is_held = len(parts) > 1 and CONDITION.match(plain(parts[0])) and not _TELLS_OR_ASKS.match(parts[1])
+    return [sentence] if is_held else parts

@@ -4,20 +4,23 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date
 from functools import lru_cache
 from typing import Any
 
 from realtime.event.config import ToolDeclaration
-from realtime.model.local.keyless.filling import Values, fill, nested
+from realtime.model.local.keyless.filling import Values, fill, left_out, nested
 from realtime.model.local.keyless.parameters import Parameter, Takes, parameters_of, question_for, words_of
 from realtime.model.local.keyless.reading import Command
+from realtime.model.local.keyless.sure_values import takes_any
 from realtime.model.local.keyless.tool_words import (
+    ADDS_CONDITION,
     ALIKE,
     ALREADY,
     ASKS,
     CLAUSE,
+    CONDITION,
     DETERMINED,
     ELSEWHERE,
     FINITE,
@@ -34,6 +37,7 @@ from realtime.model.local.keyless.tool_words import (
     SEARCHES,
     SMALL,
     TAKE_ANYTHING,
+    UNDECIDED,
     VERBS,
     WANTS,
 )
@@ -96,6 +100,10 @@ _AROUND_A_THING = frozenset(
     "go",
 }
 """Words around the name of a thing that is wanted."""
+_ASKED_OF = frozenset(("i", "you", "we", "they", "he", "she", "my", "our", "the", "your", "anyone", "anybody"))
+"""Whose deed "have" asks about: "have you booked a table"."""
+_SHORTEST_CONDITION = 2
+"""Words of what an order waits for: "it rains"."""
 _LETS_GO = frozenset(("no", "nope", "nothing", "nevermind", "never", "stop", "cancel", "forget", "hello", "hi", "wait"))
 
 
@@ -113,6 +121,10 @@ class ToolRequest:
     """Whether the user only asks whether it can be done."""
     weight: int = 0
     """How sure it is that this tool is meant."""
+    waits: bool = False
+    """Whether it is ordered for a case that may come: "if it rains"."""
+    left_out: tuple[str, ...] = ()
+    """What is ordered beside it, and fits no argument: "one rye and three spelt"."""
 
     @property
     def name(self) -> str:
@@ -147,8 +159,27 @@ def request_in(said: str, tools: Sequence[ToolDeclaration], context: Context = C
         subject = _subject_of(chosen.name, chosen.description)
         command = Command(0, subject.own, subject.described, sets=subject.is_setting)
         values = fill(utterance, parameters_of(chosen), command, user_name=context.user_name, today=context.today)
-        return _made(chosen, values, is_ordered=True, weight=1)
+        return _standing(utterance, _made(chosen, values, is_ordered=True, weight=1), 0)
     return max(found, key=lambda request: request.weight + 2 * (request.tool is chosen), default=None)
+
+
+def _standing(said: Utterance, request: ToolRequest, at: int) -> ToolRequest | None:
+    """Return an order with what it waits for and what it leaves out; None where later words take it back."""
+    texts = [
+        " ".join(Utterance(value).tokens)
+        for one in parameters_of(request.tool)
+        if takes_any(one) and isinstance(value := request.values.get(one.path), str)
+    ]
+    sentences = [(end, " ".join(said.tokens[start:end])) for start, end in said.sentences()]
+    for text in filter(None, texts):
+        sentences = [(end, sentence.replace(text, "")) for end, sentence in sentences]
+    ordered = next((place for place, (end, _) in enumerate(sentences) if at < end), len(sentences) - 1)
+    if any(UNDECIDED.search(sentence) for _, sentence in sentences[ordered:]):
+        return None
+    waits = CONDITION.search(sentences[ordered][1]) is not None or any(
+        ADDS_CONDITION.match(sentence) for _, sentence in sentences[ordered + 1 : ordered + 2]
+    )
+    return replace(request, waits=waits, left_out=left_out(said, parameters_of(request.tool), request.values))
 
 
 def _chosen_by_value(said: Utterance, tools: Sequence[ToolDeclaration]) -> ToolDeclaration | None:
@@ -312,7 +343,8 @@ def _request(said: Utterance, tool: ToolDeclaration, context: Context) -> ToolRe
     said_values = {path for path, value in values.items() if value != context.user_name}
     weight += sum(one.path in said_values for one in parameters if one.required)
     asks = is_capability and bool(parameters) and not said_values
-    return _made(tool, values, is_ordered=is_ordered, asks_ability=asks, weight=weight)
+    request = _made(tool, values, is_ordered=is_ordered, asks_ability=asks, weight=weight)
+    return request if subject.looks else _standing(said, request, verb_end - 1)
 
 
 def _evidence(said: Utterance, subject: _Subject, verb: str, parameters: Sequence[Parameter]) -> int:
@@ -356,11 +388,13 @@ def _order(said: Utterance, subject: _Subject, parameters: Sequence[Parameter]) 
         if at >= len(said):
             continue
         verb = said.tokens[at]
-        before = " ".join(said.tokens[_clause_begin(said, at) : at])
+        before = _without_condition(said, at, frame)
         if NEVER.search(before) or ASKS.search(before) or (frame and ALREADY.search(before)):
             continue
         fits = [2 if verb in subject.verbs else 1] if verb in subject.alike else []
         if verb == "let" and "know" not in said.tokens[at : at + 5]:
+            fits = []
+        if verb == "have" and not frame and said.tokens[at + 1 : at + 2] and said.tokens[at + 1] in _ASKED_OF:
             fits = []
         if (verb, *said.tokens[at + 1 : at + 2]) in (("make", "sure"), ("have", "to")):
             fits = []
@@ -380,6 +414,16 @@ def _order(said: Utterance, subject: _Subject, parameters: Sequence[Parameter]) 
             # "I'd like a table", "a table for two, please".
             return at, 2 * _evidence(said, subject, "", parameters), False
     return None
+
+
+def _without_condition(said: Utterance, at: int, frame: str) -> str:
+    """Return the words before a verb in its clause, without those that it waits for: "if it rains book a table"."""
+    before = " ".join(said.tokens[_clause_begin(said, at) : at])
+    lead = before.removesuffix(frame.strip()).strip()
+    found = CONDITION.match(lead)
+    if found is None or len(lead[found.end() :].split()) < _SHORTEST_CONDITION or said.said.rstrip().endswith("?"):
+        return before
+    return frame.strip()
 
 
 def _clauses(said: Utterance, text: str) -> list[tuple[int, str]]:

@@ -138,6 +138,15 @@ class Utterance:
         """Whether a word is written with a capital."""
         return self._matches[at].group()[0].isupper() and self.tokens[at] not in ("i", "i'm", "i'll", "i've", "i'd")
 
+    def sentences(self) -> Iterator[tuple[int, int]]:
+        """Yield where each sentence begins and ends."""
+        begin = 0
+        for at in sorted(self.breaks - {0}):
+            between = self.said[self._matches[at - 1].end() : self._matches[at].start()] if at < len(self) else "."
+            if re.search(r"[.;!?]", between):
+                yield begin, at
+                begin = at
+
     def place(self, char: int) -> int:
         """Return the token at or behind a character."""
         return next((at for at, match in enumerate(self._matches) if match.end() > char), len(self))
