@@ -31,7 +31,7 @@ from realtime.model.local.keyless.results import results_to_tell
 from realtime.model.local.keyless.situation import LONGEST_CHARS, Line, Situation, situation_of
 from realtime.model.local.keyless.small_talk import follow_up, greeted, greeting, introduce, talk
 from realtime.model.local.keyless.subjects import guess
-from realtime.model.local.keyless.tool_words import CONDITION
+from realtime.model.local.keyless.tool_words import CONDITION, UNDECIDED
 from realtime.model.local.keyless.toolbox import Context, ToolRequest, answered, request_in
 from realtime.model.local.keyless.unknown import is_request, own_up
 from realtime.model.local.keyless.wordplay import play
@@ -41,6 +41,7 @@ from realtime.model.local.language_model import Prompt, Reply, ReplyText, ReplyT
 _BUILT_IN = {"get_time": None, "get_date": None, "calculate": "expression", "set_timer": "seconds"}
 """The tools of `skills.py`, with their argument."""
 _CANNOT_WAIT = "I can't wait for a condition: ask me again when it is so."
+_TAKE_YOUR_TIME = "All right, take your time."
 _TOLD_TOOLS = 8
 """Tools that a reason names."""
 _SAY = re.compile(r"^say(?: exactly)?(?:\s*+:)?\s+(.+)", re.I | re.S)
@@ -208,9 +209,12 @@ def _answers(situation: Situation) -> list[_Answer]:
     parts = standing(said)
     if len(parts) == 1:
         return [_answer(situation if len(said) == 1 else situation.part(parts[0], 0))]
-    if (request := _requested(situation)) is not None and _is_one_request(situation, request, parts):
+    request = _requested(situation)
+    if request is not None and _is_one_request(situation, request, parts):
         return _with_details(situation, request, parts)
     answers = [_answer(situation.part(part, place)) for place, part in enumerate(parts)]
+    if request is None and UNDECIDED.search(situation.plain) and any(one.calls for one in answers):
+        return [_Answer(_TAKE_YOUR_TIME)]
     if (named := _renamed(situation, parts)) is not None:
         beside = [
             one for part, one in zip(parts, answers, strict=True) if one.is_beside and not _CORRECTS_NAME.match(part)

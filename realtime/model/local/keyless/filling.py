@@ -135,8 +135,6 @@ class _Filling:
         span = best[2]
         self._reading.use(span.start, span.end + self._is_unit(one, span.end))
         value = span.value
-        if one.takes is Takes.COUNT and value < (1 if one.required else 0):
-            return None
         if one.takes is Takes.COUNT and span.counted & PEOPLE and one.stems & PEOPLE:
             value += self._more_people(span)
         if one.takes is Takes.DURATION and (seconds := seconds_of(span)) is not None:
@@ -556,6 +554,7 @@ def left_out(said: Utterance, parameters: Sequence[Parameter], values: Values) -
         others += [span.end for span in said.numbers if end <= span.start < span.end < len(said) and span.counted]
         for at in sorted(others):
             begin = next((span.start for span in said.numbers if span.end == at), at)
+            begin -= bool(begin and said.tokens[begin - 1] in ARTICLES)
             if begin and said.tokens[begin - 1] in ("and", "plus", "also") and not _is_counted(said, at, values):
                 out.append(said.text(begin, at + 1))
     return tuple(dict.fromkeys(out))
@@ -565,7 +564,9 @@ def _is_counted(said: Utterance, at: int, values: Values) -> bool:
     """Whether the words are a part of a value: of people, money, a length of time, or a text."""
     spans = [span for span in said.numbers if span.end == at]
     is_part = any(span.is_money or span.counted & PEOPLE or seconds_of(span) is not None for span in spans)
-    return is_part or any(isinstance(value, str) and said.text(at, at + 1) in value.split() for value in values.values())
+    return is_part or any(
+        isinstance(value, str) and said.text(at, at + 1) in value.split() for value in values.values()
+    )
 
 
 def _items(text: str) -> list[str]:

@@ -438,6 +438,7 @@ RULES: Rules = rules(
         ),
         always("I'm glad to hear that. What can I do for you?", "Good to hear. What shall we do?"),
     ),
+    (r"\b(?:i'll|i will|we'll|we will|let me|let us) (?:think (?:about|on|it)|sleep on)\b", always("Take your time.")),
     (r"\b(?:start|begin) (?:over|again|from the (?:start|beginning))\b", always("All right. What can I do for you?")),
     (r"\b(?:what|how) do you look\b|\bwhat are you wearing\b", always("I have no body: I'm only a voice.")),
     (r"^(?:can|could|may) i ask (?:you )?(?:something|a question|anything|you)\b", always("Of course. Go on.")),

@@ -108,6 +108,7 @@ _FRAME = (
     r"(?:can|could|would|will) (?:you|we|i)(?: please| maybe| possibly| kindly| also| just| quickly| help me)*(?: to)?"
     r"|(?:i|we)(?:'d| would) (?:like|love|prefer)(?: you)?(?: to)?|(?:i|we) (?:want|need|wish)(?: you)?(?: to)?"
     r"|(?:i|we) (?:have|got) to|(?:i'm|we're|i am|we are) (?:looking|trying|going|hoping) (?:for|to)(?: need)?"
+    r"|(?:perhaps|maybe) you could|and (?:want|need|would like|'d like|would love)(?: to)?"
     r"|(?:let's|let us|please|go ahead and|be so kind and|may i|may we|is it possible to|i wanna|i gotta"
     r"|would you mind|you should|i'll have|i'll take|i will have|we'll have|we'll take|get me|give me|get us|bring me)"
 )
@@ -156,7 +157,8 @@ CONDITION = re.compile(
     rf"\b(?:if|unless|when|whenever|as soon as|as long as|so long as)\b(?!{_ABOUT_ABILITY}\b)"
     r"(?! (?:is|are|was|were|do|does|did|will|would|can|could|should|possible)\b)"
     rf"|\b(?:once|the (?:moment|minute|second|instant)|(?:every|each) time) (?={_SOMEONE}\b)"
-    r"|\bafter (?:i|we|he|she|it|they) |\bdepending on\b"
+    r"|\bafter (?:(?:i|we|he|she|it|they) |(?:my|our|the|his|her|their) \w+ (?:calls|comes|arrives|gets|goes|is|has|leaves"
+    r"|opens|closes|ends|says|agrees|confirms|finishes)\b)|\bdepending on\b"
     r"|\b(?:provided|providing|on (?:the )?condition|assuming|supposing|in the event)\b"
     rf"|^(?:should {_SOMEONE}|in case)\b)"
 )

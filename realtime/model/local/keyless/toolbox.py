@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -11,7 +12,7 @@ from typing import Any
 
 from realtime.event.config import ToolDeclaration
 from realtime.model.local.keyless.filling import Values, fill, left_out, nested
-from realtime.model.local.keyless.parameters import Parameter, Takes, parameters_of, question_for, words_of
+from realtime.model.local.keyless.parameters import NUMERIC, Parameter, Takes, parameters_of, question_for, words_of
 from realtime.model.local.keyless.reading import Command
 from realtime.model.local.keyless.sure_values import takes_any
 from realtime.model.local.keyless.tool_words import (
@@ -213,6 +214,8 @@ def _worded_choices(tool: ToolDeclaration) -> list[list[str]]:
 def _wants(said: Utterance, tool: ToolDeclaration, words: str) -> bool:
     """Whether a thing is asked for by its name: "a rye, please", "I'd like two rye loaves"."""
     text = " ".join(said.tokens)
+    if (condition := CONDITION.search(text)) is not None and condition.start():
+        text = text[: condition.start()]
     frame = FRAME.search(text)
     if NEVER.search(text) or "or" in said.tokens or (is_question(words, plain(words)) and frame is None):
         return False
@@ -247,15 +250,26 @@ def answered(request: ToolRequest, said: str, context: Context = Context()) -> T
     values = fill(utterance, open_ones, Command(is_answer=True), today=context.today)
     if not any(one.path in values for one in request.missing):
         return None
-    return _made(request.tool, {**request.values, **values}, is_ordered=True)
+    return _standing(utterance, _made(request.tool, {**request.values, **values}, is_ordered=True), 0)
 
 
 def _made(
     tool: ToolDeclaration, values: Values, *, is_ordered: bool, asks_ability: bool = False, weight: int = 0
 ) -> ToolRequest:
     parameters = parameters_of(tool)
+    doubtful: list[Parameter] = []
+    counts = [one for one in parameters if one.takes is Takes.COUNT]
+    for one in (one for one in parameters if one.takes in NUMERIC):
+        least = int(one.takes is Takes.COUNT and (one.required or counts == [one]))
+        if one.takes is not Takes.COUNT:
+            least = one.schema.get("minimum", -math.inf)
+        if one.path in values and values[one.path] < least:
+            values = {path: value for path, value in values.items() if path != one.path}
+            doubtful.append(one)
     missing = tuple(
-        one for one in parameters if one.required and one.path not in values and one.takes is not Takes.OTHER
+        one
+        for one in parameters
+        if one in doubtful or (one.required and one.path not in values and one.takes is not Takes.OTHER)
     )
     return ToolRequest(tool, values, missing, is_ordered, asks_ability, weight)
 
@@ -390,6 +404,8 @@ def _order(said: Utterance, subject: _Subject, parameters: Sequence[Parameter]) 
         verb = said.tokens[at]
         before = _without_condition(said, at, frame)
         if NEVER.search(before) or ASKS.search(before) or (frame and ALREADY.search(before)):
+            continue
+        if frame.startswith("and ") and not {"i", "we", "i'm", "we're", "i've", "we've"} & {*before.split()}:
             continue
         fits = [2 if verb in subject.verbs else 1] if verb in subject.alike else []
         if verb == "let" and "know" not in said.tokens[at : at + 5]:

@@ -58,6 +58,7 @@ _SOUNDS_LIKE = {"to": "two", "too": "two", "for": "four", "fore": "four"}
 _PEOPLE = frozenset(each("people persons guests adults"))
 _COUNTED = frozenset(each("degrees degree percent people persons guests euros dollars pounds bucks minutes hours"))
 _TITLES = frozenset(each("mr mrs ms miss mister missus dr doctor professor prof family name named"))
+_SEVERAL_EACH = frozenset(map(stem, each("families family couples couple groups group pairs teams classes households")))
 _NOT_ONE = frozenset(each("the this that no any which another every each some good"))
 BOUNDARIES = frozenset(
     each(
@@ -388,7 +389,15 @@ class Utterance:
             if at in self.breaks or self._is_in_day(at) or self.tokens[at] in BOUNDARIES:
                 break
             counted.append(self.stems[at])
-        if self.tokens[max(0, start - 2) : start] in (["party", "of"], ["group", "of"], ["we", "are"], ["we'll", "be"]):
+        if self._token(end + 1) in ("each", "apiece") or self._token(end) in ("each", "apiece"):
+            # Of how many is not known: "two families with three kids each".
+            return Span("number", start, end, value, frozenset({"each"}), is_money)
+        if not {*counted} & _SEVERAL_EACH and self.tokens[max(0, start - 2) : start] in (
+            ["party", "of"],
+            ["group", "of"],
+            ["we", "are"],
+            ["we'll", "be"],
+        ):
             counted.append("person")
         return Span("number", start, end, value, frozenset(counted), is_money)
 
