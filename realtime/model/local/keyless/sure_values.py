@@ -27,8 +27,8 @@ _ASKED = frozenset(each("query question search prompt q"))
 _SUBJECTS = frozenset(each("i we he she they you it who that i'm we're it's they're"))
 _PLACEHOLDERS = frozenset(
     each(
-        "it that this these those them something anything everything nothing whatever one ones some any again stuff thing "
-        "things else now"
+        "it that this these those them something anything everything nothing whatever one ones some any again "
+        "stuff thing things else now"
     )
 )
 """Words that stand for a value and are none."""
