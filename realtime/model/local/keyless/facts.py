@@ -213,7 +213,7 @@ def _with_value(stated: str, part: str) -> str | None:
 
 
 def _with_leads(parts: Sequence[str]) -> list[str]:
-    """Split parts before what takes back, and join "No wait" with the part that it leads to."""
+    """Split parts before what takes back; join "No wait" with what follows."""
     joined: list[str] = []
     for part in (piece for whole in parts for piece in _TAKES_BACK_HERE.split(whole) if piece.strip()):
         lead = _CORRECTS.match(joined[-1]) if joined else None

@@ -46,11 +46,7 @@ def is_value(one: Parameter, text: str, begins: Sequence[str]) -> bool:
     `begins` is the first word behind the tool's verb: a request that begins with a question's word is one itself.
     """
     words = plain(text).split()
-    if (
-        one.takes is not Takes.MESSAGE
-        and text.islower()
-        and {*words[not bool(set(words[:1]) - _PLACEHOLDERS) :]} <= _PLACEHOLDERS
-    ):
+    if one.takes is not Takes.MESSAGE and text.islower() and {*words} <= _PLACEHOLDERS:
         return False
     if one.takes is Takes.TITLE:
         # "Who Let the Dogs Out" is a song, "what they played at our wedding" is none.
