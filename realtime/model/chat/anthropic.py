@@ -13,6 +13,7 @@ from realtime.model.chat.failures import Endpoint, Refusal, client_of, retry_aft
 from realtime.model.chat.families import FAMILIES
 from realtime.model.chat.sdk_model import (
     SdkChatModel,
+    base_url_in,
     closing_stream,
     count_of,
     key_of,
@@ -63,6 +64,7 @@ class AnthropicChatModel(SdkChatModel):
         **settings: Any,
     ) -> None:
         for_client = {**(client_kwargs or {})}
+        address_from = base_url_in(for_client, "ANTHROPIC_BASE_URL")
         if "max_retries" in for_client:
             settings["retries"] = for_client.pop("max_retries")
         super().__init__(model_name, stream, **settings)
@@ -77,6 +79,7 @@ class AnthropicChatModel(SdkChatModel):
             model_name,
             key,
             key_from=key_from,
+            address_from=address_from,
         )
         # Without a limit in the request the SDK refuses to wait for long answers.
         self._limits = {} if "timeout" in for_client else {"timeout": self.timeout_s}

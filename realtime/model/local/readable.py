@@ -14,7 +14,12 @@ _TAG = re.compile(r"</?[a-zA-Z][^<>]*>")
 _LINE_MARK = re.compile(r"^[^\S\n]*(?:#{1,6}|[-*+>])\s+", re.MULTILINE)
 _MARKS = re.compile(r"[*`~|\\^{}\[\]<>]|(?<!\w)_+|(?<!_)_+(?!\w)")
 # Between numbers a sign is a word; elsewhere it is markup.
-_SIGN_WORDS = (("*", "times"), ("^", "to the power of"), ("<", "is less than"), (">", "is greater than"))
+_SIGN_WORDS = (("*", "times"), ("✕", "times"), ("✖", "times"), ("^", "to the power of"))
+_IN_ASCII = ((">=", "≥"), ("<=", "≤"), ("->", "→"), ("=>", "⇒"), ("<- ", "← "))
+"""Signs as keyboards write them; `>=` before what it holds."""
+_LESS_OR_MORE = re.compile(r"(?<=([\w%)]))(\s?)([<>])(\s?)(?=[-\w.($€£])|(?<![\w%)<>])([<>])\s?(?=[.\d$€£])")
+_SQUARED_UNIT = re.compile("[\u3371-\u33df]")
+"""Units that East Asian fonts set in the square of one character."""
 _DATA = json.loads(Path(__file__).with_name("read_signs.json").read_text(encoding="utf-8"))
 _SIGNS: dict[str, str] = _DATA["signs"]
 _UNITS = re.compile(r"(?<=\d)(\s?)(" + "|".join(map(re.escape, _DATA["units"])) + r")(?!\w)")
@@ -25,7 +30,10 @@ _RAISED = re.compile("[\u2070\u00b9\u00b2\u00b3\u2074-\u207b]+")
 _ABOUT = re.compile(r"(?<![\w~])~\s?(?=[\d$€£])")
 _BOX = re.compile(r"^([^\S\n]*(?:[-*+]|\d+[.)])\s+)\[([ xX])\]\s+", re.MULTILINE)
 _STARS = re.compile("[★☆⭐]\ufe0f?(?:\\s?[★☆⭐]\ufe0f?)+")
-_FRACTION = re.compile(r"(\d?)(\s?)([\u2150-\u215e\u2189])")
+_FRACTION = re.compile(
+    r"(?<![\d\u2044])(\d{0,3})(\s?)([\u2150-\u215e\u2189]"
+    r"|(?:\d{1,3}|[\u2070\u00b9\u00b2\u00b3\u2074-\u2079]{1,3})\u2044[\d\u2080-\u2089]{1,3})"
+)
 """Fractions that the voice cannot read, and the number before."""
 # Readable signs that are neither ASCII nor Latin letters.
 _READ_SIGNS = frozenset("°£€×÷–—…’‘“”½¼¾")
@@ -51,16 +59,32 @@ def readable_text(text: str) -> str:
     # Behind the tags: "&lt;b&gt;" is text.
     text = html.unescape(text).replace("\N{MICRO SIGN}", "µ").replace("\N{GREEK SMALL LETTER MU}", "µ")
     text = "".join(char for char in text if unicodedata.category(char) != "Cf")
+    for written, sign in _IN_ASCII:
+        text = text.replace(written, sign)
+    text = _LESS_OR_MORE.sub(_compared, text)
+    text = _SQUARED_UNIT.sub(_unit, text)
     text = _UNITS.sub(lambda match: f" {_DATA['units'][match[2]]}", text)
     text = _MONEY.sub(_amount, text)
-    text = _RAISED.sub(_power, text)
     text = _FRACTION.sub(_fraction, text)
+    text = _RAISED.sub(_power, text)
     text = "".join(map(_spelt, text))
     text = _MARKS.sub(" ", text)
     text = unicodedata.normalize("NFC", text)
     text = " ".join("".join(char if _is_read(char) else " " for char in text).split())
     text = re.sub(r" ,", ",", text)
     return text if any(char.isalnum() for char in text) else ""
+
+
+def _compared(match: re.Match[str]) -> str:
+    """Read "age > 18" as a statement, "<5 km" as an amount."""
+    words = "less than" if (match[3] or match[5]) == "<" else "greater than"
+    is_amount = match[5] is not None or (match[2] and not match[4])
+    return f" {words} " if is_amount else f" is {words} "
+
+
+def _unit(match: re.Match[str]) -> str:
+    written = unicodedata.normalize("NFKC", match[0]).replace("\N{GREEK SMALL LETTER MU}", "µ")
+    return written.replace("2", "²").replace("3", "³")
 
 
 def _amount(match: re.Match[str]) -> str:
@@ -88,7 +112,11 @@ def _power(match: re.Match[str]) -> str:
 def _fraction(match: re.Match[str]) -> str:
     over, under = unicodedata.normalize("NFKC", match[3]).split("\N{FRACTION SLASH}")
     named = _DATA["denominators"].get(under)
-    words = f"{over} {named}{'s' * (over != '1')}" if named else f"{over} over {under}"
+    words = (
+        f"{over} {named if over == '1' else f'{named}s'.replace('halfs', 'halves')}"
+        if named
+        else f"{over} over {under}"
+    )
     return f"{match[1]} and {words}" if match[1] else f"{match[2]}{words}"
 
 

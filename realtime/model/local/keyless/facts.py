@@ -163,7 +163,7 @@ _CORRECTS = re.compile(
 """What takes back the statement before it: "actually no, Rex is the cat"."""
 _TAKES_BACK_HERE = re.compile(rf"[,.;]\s*(?=no[,.]|(?:no )?(?:{_CORRECTING})\b)", re.I)
 _VALUE_BEGINS = re.compile(
-    r".*\b(?:is|are|was|were|am|i'm|called|named|in|at|from|on|to|like|love|have|drive|prefer)\s(?:(?:an?|the)\s)?",
+    r"\b(?:is|are|was|were|am|i'm|called|named|in|at|from|on|to|like|love|have|drive|prefer)\s(?:(?:an?|the)\s)?",
     re.I,
 )
 _BEFORE_A_VALUE = re.compile(r"(?:(?:it's|it is|in|at|from|on|to|an?|the)\s)+", re.I)
@@ -227,8 +227,8 @@ def standing(parts: Sequence[str]) -> list[str]:
 
 def _with_value(stated: str, part: str) -> str | None:
     """Return a statement with the value that a correction names alone: "I live in Oslo. Sorry, Bergen."."""
-    lead, begins = _CORRECTS.match(part), _VALUE_BEGINS.match(stated)
-    if lead is None or begins is None or statement(stated) is None or "?" in part:
+    lead, begins = _CORRECTS.match(part), [one.end() for one in _VALUE_BEGINS.finditer(stated)]
+    if lead is None or not begins or statement(stated) is None or "?" in part:
         return None
     if re.fullmatch(r"no\s*", lead[0], re.I):  # "tea, no sugar"
         return None
@@ -242,11 +242,11 @@ def _with_value(stated: str, part: str) -> str | None:
         or _NO_VALUE.search(value)
     ):
         return None
-    return f"{stated[: begins.end()]}{value}."
+    return f"{stated[: begins[-1]]}{value}."
 
 
 def _with_leads(parts: Sequence[str]) -> list[str]:
-    """Split parts before what takes back, and join "No wait" with the part that it leads to."""
+    """Split parts before what takes back; join "No wait" with what follows."""
     joined: list[str] = []
     for part in (piece for whole in parts for piece in _TAKES_BACK_HERE.split(whole) if piece.strip()):
         lead = _CORRECTS.match(joined[-1]) if joined else None
