@@ -51,7 +51,7 @@ _ORDINALS = {
 _TENS = frozenset(each("twenty thirty forty fifty sixty seventy eighty ninety hundred"))
 _CENTURIES = range(11, 22)
 _FIRST_CENTURY_OF_CLOCKS = 19
-"""From here on, "nineteen thirty" behind a day is a year rather than a time."""
+"""From here on, "nineteen thirty" behind a day is a year."""
 _ORDINAL_WORDS = {number: word for word, number in _ORDINALS.items()}
 _CLOCK = re.compile(r"(\d{1,2})[:.](\d{2})(?::\d{2})?")
 
@@ -116,7 +116,10 @@ def ordinal_at(tokens: Sequence[str], at: int, language: Language) -> tuple[int,
 
 
 def day_of_month_at(tokens: Sequence[str], at: int) -> tuple[int, int] | None:
-    """Return the English day of a month that begins at a token, and its length; tokens have no hyphens."""
+    """Return the English day of a month that begins at a token.
+
+    Words with a hyphen are two tokens.
+    """
     if at >= len(tokens) or (at and tokens[at - 1] in _TENS and tokens[at] not in _TENS):
         # The end of another number: "thirty-second of May".
         return None

@@ -583,6 +583,18 @@ def test_a_question_behind_wait_is_answered(words: str, answer: str) -> None:
     assert answer in Chat(BAKERY, tools=False).ask(words)
 
 
+@pytest.mark.parametrize("words", ["Wait, is the rye vegan?", "Hold on, do you sell eggs?", "Wait, can I pay later?"])
+def test_a_question_behind_wait_that_it_cannot_answer_gets_no_okay(words: str) -> None:
+    assert "Okay" not in Chat(BAKERY, tools=False).ask(words)
+
+
+@pytest.mark.parametrize("words", ["Have you booked a table for four?", "Have they a table for four on Friday?"])
+def test_a_question_whether_it_is_done_asks_for_nothing(words: str) -> None:
+    replies = talk((TABLE,), words)
+    assert not called(replies)
+    assert "For which day" not in said(replies)
+
+
 @pytest.mark.parametrize(
     "words",
     [

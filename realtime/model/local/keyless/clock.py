@@ -156,15 +156,16 @@ def date_answer(asked: str, today_said: str) -> str:
 
 
 def _leap_year(asked: str, today: date) -> str:
-    """Say whether a year is a leap year, or which one is the next or the last."""
+    """Say whether a year is a leap year, or find one."""
     tokens = tokens_of_dates(asked)
-    years = [year[0] for at in range(len(tokens)) if (year := year_at(tokens, at)) is not None]
+    read = (year_at(tokens, at) for at in range(len(tokens)))
+    years = [year[0] for year in read if year is not None]
     if found := re.search(r"\b(next|last|previous) leap year\b", asked):
         step = 1 if found[1] == "next" else -1
-        year = (years or [today.year])[0] + step
-        while not isleap(year):
-            year += step
-        return f"The {found[1]} leap year {'is' if step > 0 else 'was'} {year}."
+        leap = (years or [today.year])[0] + step
+        while not isleap(leap):
+            leap += step
+        return f"The {found[1]} leap year {'is' if step > 0 else 'was'} {leap}."
     if len(years) > 1 or re.search(r"\b(?:how|why|days|hours)\b", asked):
         return "I only know whether a year is a leap year, and which one comes next."
     step = 1 if "next year" in asked else -1 if "last year" in asked else 0

@@ -20,7 +20,8 @@ _REMEMBER = re.compile(
     r"|where\b|how\b|my name$|it$)(.+)$"
 )
 _NO_FACT = re.compile(
-    r"^(?:(?:i|we)(?:'d|'ll| will| shall| might| should)\b|i(?:'m| am) (?:feeling|fine|good|well|great|ok|okay|sorry|sure|not sure|back"
+    r"^(?:(?:i|we)(?:'d|'ll| will| shall| might| should)\b|i(?:'m| am) (?:feeling|fine|good|well|great|ok|okay"
+    r"|sorry|sure|not sure|back"
     r"|here|ready|done|listening|doing|going to|trying"
     r"|talking|speaking|asking|wondering|testing|curious|very well|glad|calling|just|bored|tired|sad"
     r"|happy|hungry|confused|lost)"
@@ -82,7 +83,8 @@ _AUXILIARY = re.compile(
     r"\s(?:have|had|can|could|will|would|do|did|should|may|might|must|always|never|don't|didn't|can't|won't)\b", re.I
 )
 _PRONOUN = re.compile(
-    r"\b(?:you are|you were|you're|you've|you'd|you'll|yourself|yours|your|you|i am|i was|i'm|i've|i'd|i'll|i|my|me|mine|myself|we're|we've|we|our|ours|us)\b",
+    r"\b(?:you are|you were|you're|you've|you'd|you'll|yourself|yours|your|you|"
+    r"i am|i was|i'm|i've|i'd|i'll|i|my|me|mine|myself|we're|we've|we|our|ours|us)\b",
     re.I,
 )
 # What a question calls otherwise than the statement does.

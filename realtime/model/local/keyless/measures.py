@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-
 from collections.abc import Sequence, Set
 from dataclasses import dataclass, replace
 
@@ -87,12 +86,9 @@ _UNIT_WORDS = frozenset(word for unit in _UNITS for word in unit.split())
 _UNIT = "|".join(sorted(map(re.escape, _UNITS), key=len, reverse=True))
 _PARTS = {"half": 0.5, "quarter": 0.25, "third": 1 / 3, "quarters": 0.25, "thirds": 1 / 3}
 _JOINS = {"and": 1, "plus": 1, "minus": -1, "less": -1}
-_AMOUNTS = re.compile(
-    rf"\bhow many (?P<to>{_UNIT}) (?:(?:are|is|make|go|fit|there|do|does|in|into|to|of) ){{0,4}}(?P<of>.+)"
-    rf"|(?P<these>.+) (?:in|to|into|as) (?:how many )?(?P<as>{_UNIT})$"
-)
+_HOW_MANY_ARE = re.compile(rf"\bhow many ({_UNIT}) (?:(?:are|is|make|go|fit|there|do|does|in|into|to|of) ){{0,4}}")
+_AS = re.compile(rf" (?:in|to|into|as) (?:how many )?({_UNIT})$")
 _TOGETHER = re.compile(r" (?:(?:al)?together|in total|in all|have|has|make)$")
-_TWO_UNITS = re.compile(rf"\b(?:{_UNIT})\b.*\d|\b(?:{_UNIT}) (?:and|plus|minus)\b")
 _CANNOT_ADD = "I can't add those amounts: ask me for one of them at a time."
 _HOW_MANY = re.compile(
     rf"\bhow many (?P<to>{_UNIT})\b(?: (?:are|is|make|go|fit|there|do|does|in|into|to|of"
@@ -122,7 +118,7 @@ def convert(situation: Situation) -> str | None:
     if kind != other_kind or name == other_name:
         return None
     words = match["count"] or ""
-    if _goes_on(text[match.end() :].split()) or (match.re is _CONVERT and _TWO_UNITS.search(words)):
+    if _goes_on(text[match.end() :].split()) or (match.re is _CONVERT and _names_more(words.split())):
         return _CANNOT_ADD
     count = find_number(words)
     if re.search(r"\bhalf\b", words):
@@ -165,15 +161,16 @@ class _Amount:
 def _added(text: str) -> str | None:
     """Answer for several amounts, or one and a half; None: there is one that is whole, or none."""
     text = _TOGETHER.sub("", re.sub(r"(?<=[a-z])-(?=[a-z])", " ", text))
-    asked = _AMOUNTS.search(text)
-    words = ((asked["of"] or asked["these"]) if asked is not None else text).split()
+    asked = _HOW_MANY_ARE.search(text) or _AS.search(text)
+    rest = text if asked is None else text[: asked.start()] if asked.re is _AS else text[asked.end() :]
+    words = rest.split()
     amounts = _amounts_of(words)
     if amounts is None or (len(amounts) == 1 and not _goes_on(words)):
         return None
     if asked is None and not {"plus", "minus", "less"} & {*words}:
         return None
     kind = amounts[0].kind
-    wanted = _UNITS[asked["to"] or asked["as"]] if asked is not None else None
+    wanted = _UNITS[asked[1]] if asked is not None else None
     if {one.kind for one in amounts} != {kind} or (wanted is not None and wanted[0] != kind) or kind == "temperature":
         return _CANNOT_ADD
     _, size, name = wanted or min(((kind, one.size, one.name) for one in amounts), key=lambda unit: unit[1])
@@ -200,7 +197,7 @@ def _amounts_of(words: Sequence[str]) -> list[_Amount] | None:
 
 
 def _amount_at(words: Sequence[str], at: int) -> tuple[_Amount, int] | None:
-    """Return the amount that begins at a word, and the word behind it."""
+    """Return the amount that begins at a word, and its end."""
     read = _count_at(words, at)
     if read is None:
         return None
@@ -244,6 +241,14 @@ def _goes_on(words: Sequence[str]) -> bool:
     return any(
         word in _JOINS and (_part_at(words, at) is not None or _count_at(words, at + 1) is not None)
         for at, word in enumerate(words)
+    )
+
+
+def _names_more(words: Sequence[str]) -> bool:
+    """Whether the count of a unit holds another amount: "five feet seven" inches."""
+    return any(
+        word in _UNITS and (words[at + 1] in _JOINS or number_at(words, at + 1, "en") is not None)
+        for at, word in enumerate(words[:-1])
     )
 
 

@@ -31,8 +31,8 @@ _CORRECTED = re.compile(
 )
 """A name that takes another's place: "Bob. No wait, Robert", "not Bob, it's Robert"."""
 _AROUND_A_CORRECTION = re.compile(
-    r"\b(?:no|nope|oh|well|hey|but|and|please|sorry|wait|actually|i said|i mean|(?:it|that)(?:'s|’s| is|)|(?:i am|i'm|i’m)"
-    r"(?: called)?|my name|the name|you got (?:it|that|me) wrong)(?!\w)",
+    r"\b(?:no|nope|oh|well|hey|but|and|please|sorry|wait|actually|i said|i mean|(?:it|that)(?:'s|’s| is|)"
+    r"|(?:i am|i'm|i’m)(?: called)?|my name|the name|you got (?:it|that|me) wrong)(?!\w)",
     re.IGNORECASE,
 )
 _NOT_CALLED = re.compile(r"\W{0,4}my name (?=(?:is|was)(?:n't|n’t| not)\b)", re.IGNORECASE)

@@ -123,8 +123,8 @@ RULES: Rules = rules(
             r"|(?:previous|prior|above|earlier|hidden|secret) instructions)\b(?!.*\b(?:change|write my|use a)\b)",
             r"\b(?:what|which|who|how|anything|something|everything|whatever|things)\b.*\b(?:were|are|have|had|was) you"
             r" (?:been )?(?:\w+ )?(?:told|instructed|ordered|forbidden|programmed|briefed)\b",
-            r"\b(?:you were|you are|you're|you've been) (?:\w+ )?(?:told|instructed|ordered|forbidden|supposed|allowed) "
-            r"(?:to )?(?:not|never|keep|hide|conceal)\b",
+            r"\b(?:you were|you are|you're|you've been) (?:\w+ )?(?:told|instructed|ordered|forbidden|supposed|allowed)"
+            r" (?:to )?(?:not|never|keep|hide|conceal)\b",
             r"\bwhat (?:are you (?:not|hiding|keeping)|aren't you|may you not|must you not|did they tell you|"
             r"do they tell you|can't you tell|won't you tell)\b",
             r"\b(?:your|any|the) secrets\b",

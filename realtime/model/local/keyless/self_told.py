@@ -143,8 +143,8 @@ def cost(situation: Situation) -> str:
     if situation.product is None:
         return _FREE
     return (
-        f"{_FREE} A local language model is free as well. The models of {companies()} cost what those companies charge; "
-        "the page says so before you call one."
+        f"{_FREE} A local language model is free as well. The models of {companies()} cost what those "
+        "companies charge; the page says so before you call one."
     )
 
 
@@ -353,7 +353,8 @@ def version(situation: Situation) -> str:
 _DOCUMENTATION = frozenset((ROOMS, EMBED, OWN_AGENT, OTHER_DEVICES, OFFLINE, DOCS, CODE, DELAY, TYPING))
 """What only the built-in agent tells: callers of another one know no server."""
 _OF_THE_CALL = re.compile(
-    r"\b(?:record(?:ed|ing|ings)|(?:record|tape|taping|taped) (?:me|us|this|what|everything|my voice|our|the call|calls?)"
+    r"\b(?:record(?:ed|ing|ings)"
+    r"|(?:record|tape|taping|taped) (?:me|us|this|what|everything|my voice|our|the call|calls?)"
     r"|eavesdrop\w*|sp(?:y|ying)|wiretap\w*|overhear\w*|privacy|gdpr|transcripts?|listen(?:s|ing)?|hears?"
     r"|confidential\w*|conversations?|chats?|audio|my (?:voice|words|data|calls?|speech|recordings?)|personal data"
     r"|(?:the|this|our|these|of|past|previous|earlier|old|last|former) (?:voice|data|calls?|speech)|calls"
@@ -367,11 +368,13 @@ _OF_TALKING = re.compile(
     r"(?: \w+)? (?:cost|charge)(?: me)?$|^how much are you$|^do you cost\b"
     r"|\b(?:talk(?:ing)?|speak(?:ing)?|chat(?:ting)?|use|using) (?:to|with|you|this)\b|\b(?:this|the|per|a|each) call\b"
     r"|^(?:do|must|should|will|can) (?:i|we) (?:have to |need to |still )?pay(?: anything| money)?"
-    r"(?: for (?:you|this|it|calls?|talking))?$|^do you (?:charge|cost)(?: me| money| anything)?(?: for (?:you|this|it))?$"
+    r"(?: for (?:you|this|it|calls?|talking))?$"
+    r"|^do you (?:charge|cost)(?: me| money| anything)?(?: for (?:you|this|it))?$"
 )
 _OF_A_MODEL = re.compile(
     r"\b(?:llms?|ai|language models?|brains?|openai|chatgpt|gpt|gemini|claude|anthropic|qwen|alibaba|dashscope|ollama"
-    r"|llama|smarter|cleverer|api|intelligent|stupid|dumb|limited|upgrade|what you (?:run|are)|(?:talk|speak|call) (?:to|with) you)\b"
+    r"|llama|smarter|cleverer|api|intelligent|stupid|dumb|limited|upgrade|what you (?:run|are)"
+    r"|(?:talk|speak|call) (?:to|with) you)\b"
     r"|\b(?:are|why|can't|don't|what|how) you .{0,40}\b(?:know|understand|useless|bad|smart|good|better)\b"
     r"|\bmodels? (?:are you|do you (?:use|run)|is (?:this|it|behind))\b|\byour (?:\w+ )?(?:models?|engine|answers?)\b"
     r"|\b(?:better|bigger|own|local) (?:\w+ )?(?:models?|minds?)\b"
@@ -391,7 +394,7 @@ _SURELY: dict[Answer, re.Pattern[str]] = {
     cost: _OF_TALKING,
     voices: _OF_A_VOICE,
 }
-"""Words of which one must be there, where another agent's callers may mean its own business."""
+"""Words that the question needs where callers may mean a shop."""
 
 
 def told_of(answer: Answer, situation: Situation) -> str | None:

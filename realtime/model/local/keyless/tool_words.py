@@ -134,7 +134,8 @@ NEVER = re.compile(
     r"|did (?:you|i|we|he|she|they)|have (?:you|i|we) (?:ever|already)|used to|someone|somebody|he|she|they"
     r"|thinking (?:of|about)|is it safe|whether|when i|when we|instead of|rather than|(?:stop|quit|avoid) \w+ing"
     r"|before i|before you|after you|who|wish (?:i|we|you|he|she|they|it)|(?:i|we) (?:should|might|may|ought to)"
-    r"|(?:i|we)(?:'ll| will) (?:maybe|perhaps|probably|possibly)|(?:maybe|perhaps|probably|possibly) (?:i|we)(?:'ll|'d| will| would| want| need)?(?! could| can)"
+    r"|(?:i|we)(?:'ll| will) (?:maybe|perhaps|probably|possibly)"
+    r"|(?:maybe|perhaps|probably|possibly) (?:i|we)(?:'ll|'d| will| would| want| need)?(?! could| can)"
     r"|some ?day|(?<!for )one day|one of these days|eventually|dream(?:ing)? of|was going to|were going to)\b"
 )
 """Words before a verb that make it no request."""
@@ -147,18 +148,22 @@ UNDECIDED = re.compile(
 """Words behind an order that take it back for now; the text is of one sentence."""
 _SOMEONE = r"(?:i|we|you|he|she|it|they|there|my|our|the|your|his|her|their|that|this|someone|somebody|anyone|everyone)"
 _ABOUT_ABILITY = (
-    r"(?: at all)? (?:possible|available|necessary|needed|need be|(?:you|i|we) (?:can|could|will|would|may|might|please|like"
+    r"(?: at all)? (?:possible|available|necessary|needed|need be"
+    r"|(?:you|i|we) (?:can|could|will|would|may|might|please|like"
     r"|want|wish|have (?:time|a)|get|don't mind|do not mind|wouldn't mind|would like|are able|do)|so|any|not"
-    r"|(?:that|it|this)(?:'s| is| would be)? (?:all right|alright|ok|okay|possible|fine|works|not too|no trouble|any help))"
+    r"|(?:that|it|this)(?:'s| is| would be)?"
+    r" (?:all right|alright|ok|okay|possible|fine|works|not too|no trouble|any help))"
 )
 CONDITION = re.compile(
-    r"(?:(?<!even )(?<!as )(?<!what )(?<!know )(?<!tell me )(?<!ask me )(?<!show me )(?<!see )(?<!check )(?<!out )(?<!wonder )"
-    r"(?<!wondering )(?<!sure )(?<!ask )(?<!mind )(?<!nice )(?<!great )(?<!grateful )(?<!happy )(?<!glad )(?<!kind )(?<!for )(?<!of )(?<!about )"
+    r"(?:(?<!even )(?<!as )(?<!what )(?<!know )(?<!tell me )(?<!ask me )(?<!show me )(?<!see )(?<!check )(?<!out )"
+    r"(?<!wonder )(?<!wondering )(?<!sure )(?<!ask )(?<!mind )(?<!nice )(?<!great )(?<!grateful )(?<!happy )(?<!glad )"
+    r"(?<!kind )(?<!for )(?<!of )(?<!about )"
     rf"\b(?:if|unless|when|whenever|as soon as|as long as|so long as)\b(?!{_ABOUT_ABILITY}\b)"
     r"(?! (?:is|are|was|were|do|does|did|will|would|can|could|should|possible)\b)"
     rf"|\b(?:once|the (?:moment|minute|second|instant)|(?:every|each) time) (?={_SOMEONE}\b)"
-    r"|\bafter (?:(?:i|we|he|she|it|they) |(?:my|our|the|his|her|their) \w+ (?:calls|comes|arrives|gets|goes|is|has|leaves"
-    r"|opens|closes|ends|says|agrees|confirms|finishes)\b)|\bdepending on\b"
+    r"|\bafter (?:(?:i|we|he|she|it|they) |(?:my|our|the|his|her|their) \w+ "
+    r"(?:calls|comes|arrives|gets|goes|is|has|leaves|opens|closes|ends|says|agrees|confirms|finishes)\b)"
+    r"|\bdepending on\b"
     r"|\b(?:provided|providing|on (?:the )?condition|assuming|supposing|in the event)\b"
     rf"|^(?:should {_SOMEONE}|in case)\b)"
 )

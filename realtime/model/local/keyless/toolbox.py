@@ -165,7 +165,7 @@ def request_in(said: str, tools: Sequence[ToolDeclaration], context: Context = C
 
 
 def _standing(said: Utterance, request: ToolRequest, at: int) -> ToolRequest | None:
-    """Return an order with what it waits for and what it leaves out; None where later words take it back."""
+    """Return an order with what it waits for; None where later words take it back."""
     texts = [
         " ".join(Utterance(value).tokens)
         for one in parameters_of(request.tool)
@@ -433,7 +433,10 @@ def _order(said: Utterance, subject: _Subject, parameters: Sequence[Parameter]) 
 
 
 def _without_condition(said: Utterance, at: int, frame: str) -> str:
-    """Return the words before a verb in its clause, without those that it waits for: "if it rains book a table"."""
+    """Return the words before a verb, but for what it waits for.
+
+    In "if it rains book a table" there are none.
+    """
     before = " ".join(said.tokens[_clause_begin(said, at) : at])
     lead = before.removesuffix(frame.strip()).strip()
     found = CONDITION.match(lead)
