@@ -195,7 +195,7 @@ def _feeling(words: str, text: str) -> tuple[str, Rule]:
 
 _HALTS = "stop|quiet|cancel|wait|hold on|hang on|pause|one moment|just a (?:moment|second|minute)"
 _AROUND_A_HALT = (
-    "please|now|here|there|first|no|okay|ok|thanks|thank you|then|again|right|just|it|that|this|all|everything|me|for"
+    "please|now|here|there|first|no|okay|ok|thanks|thank you|then|again|right|just|it|that|this|me|for"
     "|a|an|one|the|your|moment|second|sec|minute|bit|while|talking|speaking|reading|counting|singing|repeating|telling"
     "|asking|listening|saying|that|joke|jokes|story|stories|riddle|poem|voice|answer|sentence|count|so|much|to|you"
 )

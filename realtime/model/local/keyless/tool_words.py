@@ -150,7 +150,7 @@ _SOMEONE = r"(?:i|we|you|he|she|it|they|there|my|our|the|your|his|her|their|that
 _ABOUT_ABILITY = (
     r"(?: at all)? (?:possible|available|necessary|needed|need be"
     r"|(?:you|i|we) (?:can|could|will|would|may|might|please|like"
-    r"|want|wish|have (?:time|a)|get|don't mind|do not mind|wouldn't mind|would like|are able|do)|so|any|not"
+    r"|want|wish|have (?:time|a)|get|don't mind|do not mind|wouldn't mind|would like|are able|do)"
     r"|(?:that|it|this)(?:'s| is| would be)?"
     r" (?:all right|alright|ok|okay|possible|fine|works|not too|no trouble|any help))"
 )

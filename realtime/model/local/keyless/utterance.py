@@ -58,6 +58,7 @@ _SOUNDS_LIKE = {"to": "two", "too": "two", "for": "four", "fore": "four"}
 _PEOPLE = frozenset(each("people persons guests adults"))
 _COUNTED = frozenset(each("degrees degree percent people persons guests euros dollars pounds bucks minutes hours"))
 _TITLES = frozenset(each("mr mrs ms miss mister missus dr doctor professor prof family name named"))
+_UNITS_OF_DAYS = frozenset(each("day days week weeks fortnight month months year years"))
 _SEVERAL_EACH = frozenset(map(stem, each("families family couples couple groups group pairs teams classes households")))
 _NOT_ONE = frozenset(each("the this that no any which another every each some good"))
 BOUNDARIES = frozenset(
@@ -209,7 +210,8 @@ class Utterance:
         written = {span.start: span for span in self._written("day", _WRITTEN_DATE)}
         at = 0
         while at < len(self):
-            end = written[at].end if at in written else at if self._is_name(at) else self._day_end(at)
+            is_day = not (self._is_name(at) or self._is_counted_from(at))
+            end = written[at].end if at in written else self._day_end(at) if is_day else at
             # "Friday, 12/24/2027": the same day twice.
             if end > at and end in written:
                 end = written[end].end
@@ -342,6 +344,11 @@ class Utterance:
         if at in self.breaks and at and self.said[self._matches[at - 1].end()] != ".":
             return False
         return self._token(at - 1) in _TITLES or self.tokens[max(0, at - 2) : at] in (["name", "of"], ["name", "is"])
+
+    def _is_counted_from(self, at: int) -> bool:
+        """Whether another day is counted from this one: "a week from Friday", but not "for a week from Friday"."""
+        is_count = self._token(at - 1) in ("from", "after", "before") and self._token(at - 2) in _UNITS_OF_DAYS
+        return is_count and self._token(at - 4) != "for"
 
     def _is_in_time(self, at: int) -> bool:
         return any(time.start <= at < time.end for time in self.times)
