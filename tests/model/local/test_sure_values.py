@@ -662,6 +662,7 @@ def test_its_instructions_are_not_told(words: str) -> None:
         ("Call me old-fashioned, but I like rye.", None),
         ("I'm called Ivy.", "Ivy"),
         ("i'm called up", None),
+        ("My name is called out at noon", None),
         ("I am called Upton.", "Upton"),
     ],
 )
@@ -676,6 +677,7 @@ def test_a_preposition_is_no_name(words: str, name: str | None) -> None:
         (["My name is Sara.", "No, it's not Sara, it's Zara."], "Zara"),
         (["I'm Marc.", "Sorry, my name isn't Marc, it's Mark."], "Mark"),
         (["Call me Liv. No, not Liv, Livia."], "Livia"),
+        (["Call me Liv.", "That's wrong, it's Livia."], "Livia"),
         (["Call me Liv.", "No, not today, thanks."], None),
     ],
 )
@@ -718,6 +720,8 @@ def test_a_remark_that_goes_on_is_told_without_its_semicolon() -> None:
             "I can't add those amounts: ask me for one of them at a time.",
         ),
         ("how many minutes are in two hours and seven", "I can't add those amounts: ask me for one of them at a time."),
+        ("how many pounds are nine stone four", "I can't add those amounts: ask me for one of them at a time."),
+        ("add an hour and ten minutes", "1 hour plus 10 minutes are 70 minutes."),
         ("how many inches are in two feet", "2 feet are 24 inches."),
     ],
 )
@@ -754,6 +758,7 @@ def test_a_name_and_no_number_of_people_are_not_counted(words: str, people: int 
         ("Two rye and one wheat, please.", "One at a time: I leave out one wheat."),
         ("Order two rye and four spelt.", "One at a time: I leave out four spelt."),
         ("I'd like two rye and a sourdough.", "One at a time: I leave out a sourdough."),
+        ("Two rye, three wheat and one sourdough.", "One at a time: I leave out three wheat and one sourdough."),
         ("Order two rye, and thanks a lot.", ""),
     ],
 )

@@ -555,7 +555,9 @@ def left_out(said: Utterance, parameters: Sequence[Parameter], values: Values) -
         for at in sorted(others):
             begin = next((span.start for span in said.numbers if span.end == at), at)
             begin -= bool(begin and said.tokens[begin - 1] in ARTICLES)
-            if begin and said.tokens[begin - 1] in ("and", "plus", "also") and not _is_counted(said, at, values):
+            is_listed = begin < at and begin in said.breaks and not any(start == begin for start, _ in said.sentences())
+            is_joined = is_listed or (begin > 0 and said.tokens[begin - 1] in ("and", "plus", "also"))
+            if is_joined and not _is_counted(said, at, values):
                 out.append(said.text(begin, at + 1))
     return tuple(dict.fromkeys(out))
 

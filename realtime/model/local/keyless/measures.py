@@ -118,7 +118,10 @@ def convert(situation: Situation) -> str | None:
     if kind != other_kind or name == other_name:
         return None
     words = match["count"] or ""
-    if _goes_on(text[match.end() :].split()) or (match.re is _CONVERT and _names_more(words.split())):
+    behind = text[match.end() :].split()
+    if re.search(r"\bin\b", words):  # "How many days are in February in a leap year?"
+        return None
+    if _goes_on(behind) or number_at(behind, 0, "en") or (match.re is _CONVERT and _names_more(words.split())):
         return _CANNOT_ADD
     count = find_number(words)
     if re.search(r"\bhalf\b", words):
@@ -167,7 +170,7 @@ def _added(text: str) -> str | None:
     amounts = _amounts_of(words)
     if amounts is None or (len(amounts) == 1 and not _goes_on(words)):
         return None
-    if asked is None and not {"plus", "minus", "less"} & {*words}:
+    if asked is None and not {"plus", "minus", "less", "add"} & {*words}:
         return None
     kind = amounts[0].kind
     wanted = _UNITS[asked[1]] if asked is not None else None

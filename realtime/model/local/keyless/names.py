@@ -23,7 +23,7 @@ _HELLO_I_AM = re.compile(
 _MAY_NAME = re.compile(r"name|call|I'm|I’m|I am|[Tt]his is|^\s*(?:hello|hi|hey)\b", re.IGNORECASE)
 _LONGEST_NAME_CHARS = 40
 _CORRECTED = re.compile(
-    r"\b(?P<lead>no|nope|sorry|wait|actually|rather|i mean|i meant|make that|correction|scratch that"
+    r"\b(?P<lead>no|nope|wrong|sorry|wait|actually|rather|i mean|i meant|make that|correction|scratch that"
     r"|(?:(?:is|was)(?:n't|n’t| not)|not) [\w'’-]{1,20})\b[\s,.;:!—–-]{0,4}"
     r"(?P<named>(?:(?:wait|no|sorry|actually|please|but|it's|it’s|it is|that's|that’s|i'm|i’m|i am|i mean|i meant"
     rf"|my name is|make it|call me)[\s,]{{1,2}}){{0,4}})(?P<name>{_WORD})(?=\s*(?:$|[.,!?;]))",
@@ -50,7 +50,7 @@ _NO_NAME = re.compile(
     r"|cool|nice|wow|well"
     r"|lost|bored|sad|tired|back|new|old|looking|trying|talking|testing|calling|afraid|curious|serious|joking|kidding"
     r"|fine|good|great|okay|ok|sorry|sure|here|there|ready|done|happy|hungry|tired|going|gonna"
-    r"|upon|away|out|off|up|over|into|onto|to|for|from|home|forth|down|together|between|during|through|under|forward"
+    r"|upon|called|away|out|off|up|over|into|onto|to|for|from|home|forth|down|together|between|during|through|under|forward"
     r"|often|usually|always|all|many|various|several|something|anything|everything|names|old-\w+|crazy|lucky|stupid"
     r"|american|british|english|german|french|spanish|italian|chinese|japanese|indian|russian",
     re.IGNORECASE,

@@ -128,8 +128,8 @@ RULES: Rules = rules(
             r"\bwhat (?:are you (?:not|hiding|keeping)|aren't you|may you not|must you not|did they tell you|"
             r"do they tell you|can't you tell|won't you tell)\b",
             r"\b(?:your|any|the) secrets\b",
-            r"\b(?:things?|anything|something|topics?|what)\b.{0,20}\byou (?:must|may|should|are)(?:n't| not)(?: \w+){0,2}"
-            r" (?:say|tell|mention|reveal|talk|discuss)\b",
+            r"\b(?:things?|anything|something|topics?|what)\b.{0,20}\byou (?:must|may|should|are)(?:n't| not)"
+            r"(?: \w+){0,2} (?:say|tell|mention|reveal|talk|discuss)\b",
             r"\bwhat (?:did|do|does|has|have) (?!i\b|we\b|you\b).{0,30}\b(?:tell|told|instruct\w*|order\w*) you\b",
         ),
         always(_NOT_SHARED),

@@ -83,6 +83,7 @@ _AROUND_A_THING = frozenset(
         "us",
     )
 ) | {
+    "plus",
     "then",
     "yes",
     "ok",
