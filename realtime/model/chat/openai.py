@@ -14,6 +14,7 @@ from realtime.model.chat.failures import (
     ChatFailure,
     Endpoint,
     Refusal,
+    check_client_kwargs,
     client_of,
     retry_after_s,
     sdk,
@@ -31,6 +32,7 @@ from realtime.model.chat.sdk_model import (
     sendable,
     text_of,
 )
+from realtime.options import checked
 
 logger = logging.getLogger(__name__)
 
@@ -53,6 +55,7 @@ class OpenAIChatModel(SdkChatModel):
 
     family = FAMILIES["openai"]
 
+    @checked()
     def __init__(
         self,
         model_name: str,
@@ -65,6 +68,7 @@ class OpenAIChatModel(SdkChatModel):
         **settings: Any,
     ) -> None:
         for_client = {**(client_kwargs or {})}
+        check_client_kwargs(for_client, "api_key", "organization")
         if "max_retries" in for_client:
             settings["retries"] = for_client.pop("max_retries")
         super().__init__(model_name, stream, **settings)

@@ -21,6 +21,7 @@ from realtime.model.local.speculation import DraftCounts, Mode, Speculation, mod
 from realtime.model.local.voice import DEFAULT_VOICE, HIBARI_VOICES, choose_voice
 from realtime.model.local.voice import SAMPLE_RATE_HZ as OUTPUT_RATE_HZ
 from realtime.model.local.weights import EARS
+from realtime.options import checked
 from realtime.runtime import Runtime
 
 
@@ -75,6 +76,7 @@ class LocalRealtimeModel(RealtimeModel):
     kind of `language_model` or an invalid environment.
     """
 
+    @checked()
     def __init__(
         self,
         voice: str | None = DEFAULT_VOICE,
