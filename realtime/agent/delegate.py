@@ -82,7 +82,7 @@ class Delegate(ToolObject):
     in the foreground, in the background only with `interrupt="with_reply"`; stopping the tool and the end of the call
     always do. `context`: the agent observes what was heard in the call, each message once. `timeout_s`: seconds for an
     answer, with the wait for the agent's turn; a tool in the foreground has no more than the voice gives its tools.
-    Raises TypeError for anything but an agent or a function, UsageError for another `interrupt`.
+    Raises TypeError for anything but an agent or a function.
     """
 
     @checked(above_0=("timeout_s", "tool_timeout_s"))

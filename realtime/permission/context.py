@@ -41,6 +41,9 @@ class AdditionalWorkingDirectory:
     path: str
     source: str = ""
 
+    def __post_init__(self) -> None:
+        check_fields(self)
+
 
 @dataclass(slots=True)
 class PermissionContext:

@@ -69,7 +69,6 @@ class VirtualLoop(asyncio.SelectorEventLoop):
     reads 0. `limit_s` is the virtual time the loop may reach before it raises `DeadlockError`.
     """
 
-    @checked(above_0=("limit_s",))
     def __init__(
         self, *, costs: Mapping[Any, Cost] | None = None, epoch_s: float = EPOCH_S, limit_s: float = LIMIT_S
     ) -> None:

@@ -91,7 +91,8 @@ async def voice_room(
 
     Raises CaseError for what cannot be run, ScriptFailure where a user waited in vain, and what the server raised.
     """
-    check_options(voice_room, locals(), above_0=("limit_s",))
+    # Agents are said by name below.
+    check_options(voice_room, {name: one for name, one in locals().items() if name != "agents"}, above_0=("limit_s",))
     case = users if isinstance(users, Case) else _case_of(users, seed, limit_s)
     loop = asyncio.get_running_loop()
     if isinstance(loop, VirtualLoop):
