@@ -54,7 +54,8 @@ def command_line(words: Sequence[str]) -> typer.Typer:
         pretty_exceptions_enable=False,
     )
     cli.callback(invoke_without_command=True)(common)
-    for name in words[:1] if words and words[0] in COMMANDS else COMMANDS:
+    named = words[:1] if words and words[0] in COMMANDS else COMMANDS
+    for name in named if words[:1] != ["--version"] else ():
         cli.command(name)(_function_of(name))
     return cli
 

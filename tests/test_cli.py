@@ -205,6 +205,7 @@ def test_a_broken_make_agent_is_an_error_event_for_its_developer_and_its_traceba
     assert "RuntimeError: the secret is 4711" in served.process.stdout.read()
 
 
+@pytest.mark.night
 def test_a_changed_file_is_taken_up_with_reload(run: Run, tmp_path: Path) -> None:
     (tmp_path / "helpers.py").write_text("NAME = 'Friday'\n")
     (tmp_path / "app.py").write_text(AGENT_FILE)

@@ -306,7 +306,7 @@ class RunSettings:
             raise
 
     def _check(self, before: TurnAuthority, *, had_audio: bool) -> None:
-        """Refuse what the model cannot do, and leave out tools with a taken name.
+        """Refuse what the model cannot do; leave out tools with taken names.
 
         Turns do not pass to or from this server's detector once there was audio: what it holds back belongs to the
         whole call.

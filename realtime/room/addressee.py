@@ -20,13 +20,14 @@ from typing import NamedTuple
 from realtime.room.participant import Participant, folded, is_unspaced, is_word, places, without_accents
 from realtime.turn.small_talk import BACKCHANNELS, DEFAULT_BACKCHANNELS, TAKES_FLOOR, phrases_of, rest_of, tokens_of
 
-MAX_CHARACTERS = 2_000
+MAX_CHARACTERS = 500
 """How much of both ends of a long turn is read."""
 _LIKE_ENOUGH = 0.5
 """Least share of equal letters of two spellings of one sound: "Phoebe" and "feebee" have half."""
 _LETTERS = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)*")
 _SENTENCE_END = re.compile(r"[.?!…。？！]")
 _DATA = json.loads(Path(__file__).with_name("addressee_words.json").read_text(encoding="utf-8"))
+_MOST_NAMES = 10
 _SOUNDS = [(re.compile(pattern), sound) for pattern, sound in _DATA.pop("sound")]
 
 
@@ -145,7 +146,11 @@ def _names(said: str, participants: Sequence[Participant]) -> list[_Place]:
 def _apart(places_: list[_Place], kept: list[_Place]) -> list[_Place]:
     """`kept` and those of `places_` that overlap none of them, in order."""
     kept = list(kept)
-    for place in sorted(places_, key=lambda one: (one.start, -one.end)):
+    places_ = sorted(places_, key=lambda one: (one.start, -one.end))
+    if len(places_) > 2 * _MOST_NAMES:
+        # Whom a turn calls, its beginning and its end say; a page of one name must not hold up the loop.
+        places_ = [*places_[:_MOST_NAMES], *places_[-_MOST_NAMES:]]
+    for place in places_:
         if all(place.end <= other.start or other.end <= place.start for other in kept):
             kept.append(place)
     return sorted(kept)
@@ -174,7 +179,9 @@ def sounds_like(heard: str, name: str) -> bool:
     """
     if len(name) < 3 or not name.isascii() or _sound(heard) != _sound(name):
         return False
-    if _sound(name).count("A") < 2 and (len(name) < 4 or _vowel(heard) != _vowel(name)):
+    consonants = len(_sound(name).replace("A", ""))
+    is_short = len(name) < 4 and consonants < 3  # "path" is not Pat, while "maks" is Max
+    if _sound(name).count("A") < 2 and (is_short or _vowel(heard) != _vowel(name)):
         return False
     return SequenceMatcher(None, heard, name, autojunk=False).ratio() >= _LIKE_ENOUGH
 

@@ -23,6 +23,9 @@ from realtime.tool.mcp.of_client import ClientServers
 logger = logging.getLogger(__name__)
 
 PATH = "/v1/realtime"
+OTHER_PATHS = (PATH, f"{PATH}/calls", f"{PATH}/sessions", f"{PATH}/transcription_sessions")
+"""Where clients offer WebRTC, or ask for a beta session."""
+BETA_SUBPROTOCOL = "openai-beta.realtime-v1"
 MAX_TEXT_CHARS = LONGEST_MESSAGE_BYTES
 """More than a minute of speech in one frame. The service takes 15 MiB, which would delay all other calls."""
 MODELS_PATH = "/v1/models"
@@ -60,6 +63,18 @@ def openai_endpoint(endpoint: SocketEndpoint) -> APIRouter:
             return JSONResponse(made, headers={"cache-control": "no-store"})
         except EventRefusal as error:
             return _http_error(error)
+
+    async def not_served(request: Request) -> Response:
+        return _http_error(
+            EventRefusal(
+                f"Only WebSockets are served here: WebRTC, SIP and beta sessions are not. Connect to {PATH}?model=... "
+                f"with this server's token, or with a key of {PATH}/client_secrets.",
+                code="not_served",
+            )
+        )
+
+    for path in OTHER_PATHS:
+        router.post(path)(not_served)
 
     @router.get(MODELS_PATH)
     async def models(request: Request) -> Response:
@@ -131,9 +146,12 @@ def _wrong_key() -> EventRefusal:
 
 def _impossible(websocket: WebSocket) -> EventRefusal | None:
     """Return why this socket cannot have a session, whatever its key; None: it can."""
-    if "realtime=v1" in websocket.headers.get("openai-beta", ""):
+    # A browser sends no headers of its own: it names the beta as a subprotocol.
+    by_subprotocol = BETA_SUBPROTOCOL in websocket.scope.get("subprotocols", ())
+    if by_subprotocol or "realtime=v1" in websocket.headers.get("openai-beta", ""):
+        named = f"subprotocol {BETA_SUBPROTOCOL}" if by_subprotocol else "header OpenAI-Beta"
         return EventRefusal(
-            "The beta protocol is not served: leave the header OpenAI-Beta out, and use the GA events.",
+            f"The beta protocol is not served: leave the {named} out, and use the GA events.",
             code=BETA_REFUSED,
         )
     if "call_id" in websocket.query_params:

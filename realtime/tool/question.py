@@ -73,7 +73,7 @@ def named_in(template: str) -> list[str]:
 
 
 def not_places(template: str) -> list[str]:
-    """Return what has braces in a template and is no argument's name alone, such as `{price:.2f}`."""
+    """Return what has braces and is no name alone: `{price:.2f}`."""
     return [found for found in _BRACES.findall(template) if not _PLACE.fullmatch(found)]
 
 

@@ -8,6 +8,7 @@ from bench.fold import Call, fold_seconds, measure_fold
 from realtime.event.reply import DataBlockDeltaEvent, ReplyStartEvent, TextBlockDeltaEvent
 
 
+@pytest.mark.night
 async def test_an_hour_and_half_of_it_are_measured() -> None:
     section = await measure_fold(hour_s=40, runs=1)
     assert [row[0] for row in section.rows] == ["in turns", "as one reply"]

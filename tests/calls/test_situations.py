@@ -71,6 +71,7 @@ def test_call_is_the_same_each_time(name: str) -> None:
     assert all(sound_of(record) == all_sounds()[name] for record in records)
 
 
+@pytest.mark.night
 def test_calls_are_the_same_in_another_order_and_on_one_core() -> None:
     there = _play_elsewhere(REPEATED)
     assert [line.split()[0] for line in there] == [*REPEATED]

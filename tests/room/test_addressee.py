@@ -57,6 +57,9 @@ def test_a_name_calls_by_its_place_and_its_sound(text: str, names: str) -> None:
     [
         ("robbin", "robin", True),
         ("jarvys", "jarvis", True),
+        ("macks", "max", True),
+        ("path", "pat", False),
+        ("kathryn", "catherine", True),
         ("ada", "aida", True),
         ("milow", "milo", True),
         ("ball", "bill", False),

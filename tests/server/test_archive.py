@@ -16,7 +16,7 @@ from tests.room.rooms import House, Human, TalkModel, agent, house
 
 
 class SlowStore(MemoryStore):
-    """Each writing takes two seconds."""
+    """Each writing takes eight seconds."""
 
     def write(self, batch: Sequence[Change]) -> None:
         super().write(batch)
@@ -53,7 +53,7 @@ def told(*humans: Human) -> list[str]:
     return [code for human in humans for code in human.errors() if code == "store_slow"]
 
 
-@pytest.mark.virtual_time(costs={"SlowStore.write": 2.0})
+@pytest.mark.virtual_time(costs={"SlowStore.write": 8.0})
 async def test_a_slow_store_is_told_of_once_and_to_one_call_of_a_room(caplog: pytest.LogCaptureFixture) -> None:
     archive = Archive(SlowStore(), resume_s=60.0)
     async with house(agent("Alice", TalkModel("Yes."))) as home, house(agent("Bob", TalkModel("No."))) as other:

@@ -192,10 +192,31 @@ async def test_a_wrong_key_opens_nothing() -> None:
             assert (await ear.next())["type"] == (await other.next())["type"] == "session.created"
 
 
-async def test_a_client_of_the_beta_protocol_is_told_and_closed() -> None:
-    async with serving() as place, openai_sdk.sdk(place, extra_headers={"OpenAI-Beta": "realtime=v1"}) as ear:
-        assert (await ear.next())["error"]["code"] == "beta_api_shape_disabled"
+@pytest.mark.parametrize(
+    ("opened", "named"),
+    [
+        ({"extra_headers": {"OpenAI-Beta": "realtime=v1"}}, "the header OpenAI-Beta"),
+        (
+            {"websocket_connection_options": {"subprotocols": ["realtime", "openai-beta.realtime-v1"]}},
+            "the subprotocol openai-beta.realtime-v1",
+        ),
+    ],
+    ids=["by header", "as browsers do"],
+)
+async def test_a_client_of_the_beta_protocol_is_told_and_closed(opened: dict[str, Any], named: str) -> None:
+    async with serving() as place, openai_sdk.sdk(place, **opened) as ear:
+        error = (await ear.next())["error"]
+        assert (error["code"], named in error["message"]) == ("beta_api_shape_disabled", True)
         assert await ear.closed() == (4000, "invalid_request_error.beta_api_shape_disabled")
+
+
+async def test_an_offer_of_webrtc_is_refused_with_what_is_served() -> None:
+    from openai import AsyncOpenAI, BadRequestError
+
+    async with serving() as place, AsyncOpenAI(api_key="sk-x", base_url=f"{place.url}/v1", max_retries=0) as client:
+        with pytest.raises(BadRequestError, match="Only WebSockets are served here") as refused:
+            await client.realtime.calls.create(sdp="v=0")
+        assert refused.value.code == "not_served"
 
 
 async def test_a_url_without_a_model_is_refused() -> None:

@@ -331,13 +331,13 @@ async def test_what_the_log_could_not_hold_meanwhile_is_noted_as_a_gap(world: Wo
     assert seqs(world.store.read("call")) == [1, *range(22, 32), *range(62, 72)]
 
 
-@pytest.mark.parametrize("cost_s", [0.0, 0.5, 2.0])
+@pytest.mark.parametrize("cost_s", [0.0, 0.5, 8.0])
 async def test_a_burst_of_events_leaves_no_gap(world: World, cost_s: float) -> None:
     """Everybody in a room may type at once: more comes than a log holds, between two writings or while one goes on."""
     declare(FakeStore.write, cost_s)
     log = world.call()
     log.append(other())
-    await asyncio.sleep(0.1 if cost_s < 1 else 1.5)
+    await asyncio.sleep(0.1 if cost_s < 1 else 6)
     assert world.told.news == ([(None, "store_slow")] if cost_s > 1 else [])
     for _ in range(3_000):
         log.append(audio())
@@ -499,7 +499,7 @@ async def test_a_slow_store_is_told_of_once_and_holds_nobody_up(world: World) ->
     assert world.store.read("call") == log.read()
 
 
-@pytest.mark.virtual_time(costs={"FakeStore.write": 2.0})
+@pytest.mark.virtual_time(costs={"FakeStore.write": 8.0})
 async def test_a_store_that_fails_while_it_is_slow_is_told_of_as_failing(world: World) -> None:
     log = world.call()
     world.store.fails = FULL
@@ -507,17 +507,17 @@ async def test_a_store_that_fails_while_it_is_slow_is_told_of_as_failing(world: 
     await asyncio.sleep(30)
     assert world.told.news == [(None, "store_slow"), (None, "store_full")]
     assert world.spill.trouble == FULL
-    await world.get_well(10)
+    await world.get_well(30)
     assert world.told.news[2] == (None, "recovered")
 
 
-@pytest.mark.parametrize("cost_s", [0.0, 2.0])
+@pytest.mark.parametrize("cost_s", [0.0, 8.0])
 async def test_of_many_calls_that_end_at_once_none_is_lost(world: World, cost_s: float) -> None:
     declare(FakeStore.write, cost_s)
     ids = [f"call_{number}" for number in range(2 * MAX_ENDED)]
     for call_id in ids:
         world.call(call_id)
-    await asyncio.sleep(1.5)
+    await asyncio.sleep(6)
     assert world.told.news == ([(None, "store_slow")] if cost_s else [])
     for call_id in ids:
         world.logs[call_id].append(other())
@@ -555,7 +555,7 @@ steps = st.lists(
 
 
 @settings(max_examples=volume(10, 60))
-@given(course=steps, max_entries=st.integers(1, 30), cost_s=st.sampled_from([0.0, 0.03, 0.4, 2.0]))
+@given(course=steps, max_entries=st.integers(1, 30), cost_s=st.sampled_from([0.0, 0.03, 0.4, 8.0]))
 def test_what_is_stored_and_what_is_noted_as_lost_is_the_whole_log(
     course: list[tuple[str, str, float]], max_entries: int, cost_s: float
 ) -> None:

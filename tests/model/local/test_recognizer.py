@@ -152,6 +152,7 @@ def error_rate(folder: Path, recognizer: Recognizer) -> tuple[float, int]:
     return jiwer.wer(said, heard), sum(len(text.split()) for text in said)
 
 
+@pytest.mark.night
 @pytest.mark.parametrize(("folder", "at_least", "at_most"), [("recordings_dir", 200, 0.03), ("fixtures_dir", 50, 0.05)])
 def test_few_words_of_real_speech_and_of_our_own_are_wrong(
     request: pytest.FixtureRequest, recognizer: Recognizer, folder: str, at_least: int, at_most: float
@@ -161,6 +162,7 @@ def test_few_words_of_real_speech_and_of_our_own_are_wrong(
     assert rate <= at_most
 
 
+@pytest.mark.night
 @pytest.mark.parametrize("folder", ["fixtures_dir", "recordings_dir"])
 def test_nothing_is_understood_in_noise_silence_and_music(
     request: pytest.FixtureRequest, recognizer: Recognizer, folder: str

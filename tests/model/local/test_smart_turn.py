@@ -76,6 +76,7 @@ def test_only_the_last_eight_seconds_count_and_nothing_is_silence() -> None:
     assert np.isfinite(features(b"")).all()
 
 
+@pytest.mark.night
 def test_half_a_sentence_sounds_less_complete_than_the_whole() -> None:
     judge = SmartTurn(smart_turn_file())
     manifest = json.loads((STIMULI / "manifest.json").read_text(encoding="utf-8"))

@@ -412,3 +412,44 @@ def test_a_flood_of_values_is_read_for_so_many_words_only(fragment: str) -> None
     assert len(long) <= MOST_WORDS
     assert [span.text for span in long.days] == ["Friday"]
     assert long.numbers[0].value == 4
+
+
+@pytest.mark.parametrize(
+    ("told", "asked", "answer"),
+    [
+        ("My cat is called Tom. No, wait, Tim.", "What is my cat called?", "Your cat is called Tim."),
+        ("My favourite colour is red, no, blue.", "What is my favourite colour?", "Your favourite colour is blue."),
+        ("I live in Oslo. Sorry, Bergen.", "Where do I live?", "You live in Bergen."),
+        ("My sister is a nurse. Actually no, a doctor.", "What does my sister do?", "Your sister is a doctor."),
+        ("I live in Oslo. No worries.", "Where do I live?", "You live in Oslo."),
+        ("My dog is called Rex. Sorry, what?", "What is my dog called?", "Your dog is called Rex."),
+        ("I take tea, no sugar", "What do I take?", "You take tea, no sugar."),
+    ],
+)
+def test_the_last_value_of_a_fact_counts(told: str, asked: str, answer: str) -> None:
+    chat = Chat()
+    chat.ask(told)
+    assert chat.ask(asked) == answer
+
+
+FLIGHT = tool("find_flight", "Find a flight.", "origin destination day", origin=TEXT, destination=TEXT, day=TEXT)
+
+
+@pytest.mark.parametrize(
+    ("words", "origin", "destination"),
+    [
+        ("find me a flight from Oslo to Rome, sorry, to Milan on Friday", "Oslo", "Milan"),
+        ("Find a flight to no, from Bergen to Rome on Friday", "Bergen", "Rome"),
+        ("find a flight to Rome, no, to Milan, from Oslo on Friday", "Oslo", "Milan"),
+    ],
+)
+def test_a_place_that_is_corrected_with_its_preposition_counts(words: str, origin: str, destination: str) -> None:
+    told = {"origin": origin, "destination": destination, "day": "Friday"}
+    assert called(talk((FLIGHT,), words)) == [("find_flight", told)]
+
+
+@pytest.mark.parametrize("words", ["play it again", "play something", "could you play it", "play anything please"])
+def test_a_word_that_stands_for_a_value_is_none(words: str) -> None:
+    replies = talk((SONG,), words)
+    assert called(replies) == []
+    assert said(replies) == "What is the title?"

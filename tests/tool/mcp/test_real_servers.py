@@ -23,8 +23,12 @@ from tests.volumes import HANG_S
 APP = str(Path(__file__).with_name("server_app.py"))
 KINDS = ["stdio", "stdio legacy", "http", "http legacy", "sse", "stateless", "stateless sse"]
 STATEFUL = KINDS[:5]
-OTHER_KINDS = ["http legacy", "stateless", "stateless sse"]
-"""They are tried with all tools by night."""
+BY_DAY = ("stdio", "http", "sse")
+
+
+def tried(*kinds: str) -> list[Any]:
+    """Kinds of servers as parameters: one of each transport by day, the others by night."""
+    return [kind if kind in BY_DAY else pytest.param(kind, marks=pytest.mark.night) for kind in kinds]
 
 
 @contextmanager
@@ -67,7 +71,7 @@ def stateful_of(kind: str, ports: dict[str, int], **grants: Any) -> StdIOStatefu
     return made
 
 
-@pytest.fixture(params=[*KINDS[:3], KINDS[4], *(pytest.param(kind, marks=pytest.mark.night) for kind in OTHER_KINDS)])
+@pytest.fixture(params=tried(*KINDS))
 async def client(request: pytest.FixtureRequest, ports: dict[str, int]) -> AsyncIterator[MCPClientBase]:
     """A client of each kind that grants all."""
 
@@ -180,7 +184,7 @@ async def test_a_call_may_have_a_limit_of_its_own(client: MCPClientBase) -> None
     assert (error.value.code, error.value.retryable) == ("mcp_timeout", True)
 
 
-@pytest.mark.parametrize("kind", STATEFUL)
+@pytest.mark.parametrize("kind", tried(*STATEFUL))
 async def test_tools_that_come_and_go_do_so_here(kind: str, ports: dict[str, int]) -> None:
     changed = asyncio.Event()
     async with stateful_of(kind, ports) as client:
@@ -197,7 +201,7 @@ async def test_tools_that_come_and_go_do_so_here(kind: str, ports: dict[str, int
         assert name not in toolkit
 
 
-@pytest.mark.parametrize("kind", ["stdio", "stdio legacy"])
+@pytest.mark.parametrize("kind", tried("stdio", "stdio legacy"))
 async def test_a_killed_process_costs_its_call_and_is_started_again(kind: str) -> None:
     async with stateful_of(kind, {}) as client:
         toolkit = await toolkit_of(client)
@@ -216,7 +220,7 @@ async def test_a_killed_process_costs_its_call_and_is_started_again(kind: str) -
         os.kill(second, 0)
 
 
-@pytest.mark.parametrize("kind", ["http", "http legacy", "sse", "stateless"])
+@pytest.mark.parametrize("kind", tried("http", "http legacy", "sse", "stateless"))
 async def test_a_killed_http_server_costs_its_call_and_is_dialled_again(kind: str) -> None:
     served = "sse" if kind == "sse" else "http"
     with serving(served) as (process, port):

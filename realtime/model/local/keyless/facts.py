@@ -130,13 +130,26 @@ _FORGETS = re.compile(
     r"(?!to\b)(?:about |that |what i (?:said|told you) (?:about )?){0,3}(?P<what>.*)"
 )
 _THAT = re.compile(r"(?:it|that|this|that one|it again)?")
-_TAKES_BACK = "no|sorry|wait|hang on|hold on|i mean|i meant|correction|scratch that|i was wrong|that's wrong"
+_CORRECTING = "sorry|wait|hang on|hold on|i mean|i meant|correction|scratch that|i was wrong|that's wrong"
+_TAKES_BACK = f"no|{_CORRECTING}"
 _CORRECTS = re.compile(
     rf"(?=(?:(?:actually|but|and|oh|well) ){{0,3}}(?:{_TAKES_BACK})\b)"
     rf"(?:(?:actually|but|and|oh|well|{_TAKES_BACK})\b[\s,.:;!]{{0,4}}){{1,6}}",
     re.I,
 )
 """What takes back the statement before it: "actually no, Rex is the cat"."""
+_TAKES_BACK_HERE = re.compile(rf"[,.;]\s*(?=no[,.]|(?:no )?(?:{_CORRECTING})\b)", re.I)
+_VALUE_BEGINS = re.compile(
+    r".*\b(?:is|are|was|were|am|i'm|called|named|in|at|from|on|to|like|love|have|drive|prefer)\s(?:(?:an?|the)\s)?",
+    re.I,
+)
+_BEFORE_A_VALUE = re.compile(r"(?:(?:it's|it is|in|at|from|on|to|an?|the)\s)+", re.I)
+_MOST_VALUE_WORDS = 3
+_NO_VALUE = re.compile(
+    r"\b(?:thanks|thank|worries|problem|way|idea|matter|need|clue|kidding|joking|bother|rush|hurry|doubt|offen[cs]e|pardon"
+    r"|yeah|nope|never|nothing|wrong|correct|right|sure|later|maybe|whatever|second|minute|moment)\b",
+    re.I,
+)
 _ABOUT_THE_AGENT = re.compile(r"\b(?:you|your|yours|yourself)\b")
 _NOT_MINE = re.compile(
     r"^(?:how (?:do|can|could|should|would|many|much)|can|could|may|should|do|does|would|will"
@@ -170,16 +183,39 @@ def standing(parts: Sequence[str]) -> list[str]:
     """Return an utterance's parts without statements that later ones take back."""
     kept: list[str] = []
     for part in _with_leads(parts):
+        if kept and (corrected := _with_value(kept[-1], part)) is not None:
+            kept[-1] = corrected
+            continue
         if kept and _CORRECTS.match(part) and statement(kept[-1]) is not None and _is_same(kept[-1], part):
             kept.pop()
         kept.append(part)
     return kept
 
 
+def _with_value(stated: str, part: str) -> str | None:
+    """Return a statement with the value that a correction names alone: "I live in Oslo. Sorry, Bergen."."""
+    lead, begins = _CORRECTS.match(part), _VALUE_BEGINS.match(stated)
+    if lead is None or begins is None or statement(stated) is None or "?" in part:
+        return None
+    if re.fullmatch(r"no\s*", lead[0], re.I):  # "tea, no sugar"
+        return None
+    value = _BEFORE_A_VALUE.sub("", part[lead.end() :], count=1).strip(" .!,")
+    words = re.findall(r"[\w']+", plain(value))
+    # "No thanks" and "no, I do not" name no value.
+    if (
+        not words
+        or len(words) > _MOST_VALUE_WORDS
+        or len(content(plain(value))) < len(words)
+        or _NO_VALUE.search(value)
+    ):
+        return None
+    return f"{stated[: begins.end()]}{value}."
+
+
 def _with_leads(parts: Sequence[str]) -> list[str]:
-    """Join "No wait" with the part that it leads to."""
+    """Split parts before what takes back; join "No wait" with what follows."""
     joined: list[str] = []
-    for part in parts:
+    for part in (piece for whole in parts for piece in _TAKES_BACK_HERE.split(whole) if piece.strip()):
         lead = _CORRECTS.match(joined[-1]) if joined else None
         if lead is not None and lead.end() == len(joined[-1]):
             joined[-1] += f" {part}"
@@ -326,6 +362,9 @@ def _statements(lines: Sequence[Line]) -> Iterator[tuple[str, str]]:
                 facts = [said for said, _ in kept]
                 left = _remembered(facts, forgets["what"])
                 kept = [one for one in kept if one[0] in left]
+                continue
+            if kept and (corrected := _with_value(kept[-1][1], part)) is not None:
+                kept[-1] = (statement(corrected) or kept[-1][0], corrected)
                 continue
             if _CORRECTS.match(part) and kept and _is_same(kept[-1][1], part):
                 kept.pop()

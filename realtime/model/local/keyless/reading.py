@@ -19,7 +19,7 @@ _ENDS = frozenset(each("on at in for to from with by of and the a an until my pl
 _UNNAMED = frozenset(
     each(
         "me us it them him her you that this everybody everyone somebody someone say the a an be see do go get make "
-        "half all"
+        "half all no sorry wait um uh"
     )
 )
 LONGEST_NAME = 4
@@ -91,7 +91,7 @@ class Reading:
         if end == at or (end == at + 1 and tokens[at] in _UNNAMED) or self._is_left_open(end):
             return None
         self.use(begin if before is None else before, end)
-        if (corrected := self._corrected(end)) is not None:
+        if (corrected := self._corrected(end, "" if before is None else tokens[before])) is not None:
             return corrected
         return self.said.text(at if tokens[begin] in ARTICLES else begin, end)
 
@@ -100,12 +100,15 @@ class Reading:
         said = self.said
         return at + 1 < len(said) and said.tokens[at] == "or" and said.tokens[at + 1] not in BOUNDARIES
 
-    def _corrected(self, at: int) -> str | None:
-        """Return what is said instead of words before: "Imagine, no wait, Yesterday"."""
+    def _corrected(self, at: int, lead: str = "") -> str | None:
+        """Return what is said instead of words before: "Imagine, no wait, Yesterday".
+
+        `lead` is the preposition before those words, which may be said again: "to Rome, sorry, to Milan".
+        """
         begin = at
         while (end := next((end for first, end in self.said.corrections if first == begin), None)) is not None:
             begin = end
-        while begin < len(self.said) and self.said.tokens[begin] in ARTICLES | {"it's", "it"}:
+        while begin < len(self.said) and self.said.tokens[begin] in ARTICLES | {"it's", "it", lead}:
             begin += 1
         end = begin
         while end < len(self.said) and self._goes_on(begin, end) and self.said.tokens[end] not in _COURTESY:
@@ -115,7 +118,7 @@ class Reading:
         if begin == at or end == begin or end - begin > LONGEST_NAME:
             return None
         self.use(at, end)
-        return self._corrected(end) or self.said.text(begin, end)
+        return self._corrected(end, lead) or self.said.text(begin, end)
 
     def _goes_on(self, begin: int, at: int) -> bool:
         said = self.said

@@ -25,6 +25,13 @@ ASKING = frozenset(
 _ASKED = frozenset(each("query question search prompt q"))
 """Of these, those that take a question."""
 _SUBJECTS = frozenset(each("i we he she they you it who that i'm we're it's they're"))
+_PLACEHOLDERS = frozenset(
+    each(
+        "it that this these those them something anything everything nothing whatever one ones some any again "
+        "stuff thing things else now"
+    )
+)
+"""Words that stand for a value and are none."""
 UNNAMING = frozenset(each("next last first same other another new whole best one many much any some only"))
 
 
@@ -39,6 +46,8 @@ def is_value(one: Parameter, text: str, begins: Sequence[str]) -> bool:
     `begins` is the first word behind the tool's verb: a request that begins with a question's word is one itself.
     """
     words = plain(text).split()
+    if one.takes is not Takes.MESSAGE and text.islower() and {*words} <= _PLACEHOLDERS:
+        return False
     if one.takes is Takes.TITLE:
         # "Who Let the Dogs Out" is a song, "what they played at our wedding" is none.
         return not {*words[:1]} & ASKING or all(word[0].isupper() for word in text.split()[:2])
