@@ -75,6 +75,15 @@ def parts_of_address(text: str, source: str, schemes: Iterable[str] = ("http", "
     return parts._replace(fragment="")
 
 
+def http_address(text: str, source: str) -> str:
+    """Return a pasted base address without a request's own end.
+
+    Raises as `parts_of_address`.
+    """
+    parts = parts_of_address(text, source, ("http", "https"))
+    return urlunsplit(parts._replace(path=_HTTP_END.sub("", parts.path.rstrip("/"))))
+
+
 def is_loopback(host: str) -> bool:
     """Return whether only programs on this machine can reach the host."""
     if host.lower() == "localhost":

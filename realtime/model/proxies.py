@@ -33,6 +33,15 @@ class Proxy:
             host = ""
         return f"the proxy {host} of {self.variable}" if host else f"the proxy of {self.variable}"
 
+    @property
+    def is_address(self) -> bool:
+        """Whether a host and a port can be read from it."""
+        try:
+            parts = urlsplit(self.address)
+            return bool(parts.hostname) and parts.port != 0
+        except ValueError:
+            return False
+
     def failure(self, error: Exception) -> ProviderError | None:
         """What an exception of the dial says about the proxy; None where the proxy is not to blame."""
         match error:
@@ -62,19 +71,27 @@ def proxy_for(url: str, environment: Mapping[str, str] = os.environ) -> Proxy | 
     """Return the proxy on the way to this address; None where there is none, or NO_PROXY leaves the host out.
 
     The first of WSS_PROXY (for ws: WS_PROXY), SOCKS_PROXY, HTTPS_PROXY (for ws: also HTTP_PROXY) and ALL_PROXY counts,
-    in lower case as well; on Windows and macOS the settings of the system count, too.
+    in lower case as well; on Windows and macOS the settings of the system count, too. For http: and https: it is the
+    variable of the scheme, else ALL_PROXY. Raises ProviderError where that is no address.
     """
     parts = urlsplit(url)
     host = parts.hostname or ""
-    secure = parts.scheme == "wss"
+    secure = parts.scheme in ("wss", "https")
     if proxy_bypass(f"{host}:{parts.port or (443 if secure else 80)}"):
         return None
     known = getproxies()
-    for scheme in ("wss", "socks", "https", "all") if secure else ("ws", "socks", "https", "http", "all"):
+    if parts.scheme in ("http", "https"):
+        asked: tuple[str, ...] = (parts.scheme, "all")  # as HTTP libraries look
+    else:
+        asked = ("wss", "socks", "https", "all") if secure else ("ws", "socks", "https", "http", "all")
+    for scheme in asked:
         if address := pasted(known.get(scheme, "")):
             names = (f"{scheme}_proxy", f"{scheme}_proxy".upper())
             variable = next((name for name in names if environment.get(name)), "the system's settings")
             if scheme == "socks" and address.startswith("http://"):  # as systems write it
                 address = "socks5h://" + address.removeprefix("http://")
-            return Proxy(address if "://" in address else f"http://{address}", variable)
+            proxy = Proxy(address if "://" in address else f"http://{address}", variable)
+            if not proxy.is_address:
+                raise Proxy._failed(f"{variable} names no proxy that can be used: write it as http://HOST:PORT")
+            return proxy
     return None

@@ -9,9 +9,22 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from realtime import (
+    AnthropicChatFormatter,
+    AnthropicChatModel,
+    GeminiChatFormatter,
+    GeminiChatModel,
+    Msg,
+    OpenAIChatFormatter,
+    OpenAIChatModel,
+)
 from realtime.errors import ProviderError, UsageError
+from realtime.formatter.base import FormatterBase
 from realtime.model import chat
 from realtime.model.base import Settings
+from realtime.model.chat.base import ChatModelBase
+from realtime.model.chat.failures import ChatFailure
+from realtime.model.chat.responses import responses_of
 from realtime.model.credentials import parts_of_address, pasted, usable_key
 from realtime.model.gemini.model import GeminiRealtimeModel
 from realtime.model.local.chat import ChatLanguageModel, choice_in, language_model_from_environment
@@ -256,3 +269,66 @@ def test_a_chat_model_behind_a_socks_proxy_names_its_package(
     monkeypatch.setenv("ALL_PROXY", "socks5://127.0.0.1:1")
     with pytest.raises(UsageError, match=r"a SOCKS proxy, which needs socksio: pip install -e '\.\[socks\]'"):
         getattr(chat, name)("m", KEY)
+
+
+async def test_a_proxy_that_is_no_address_is_named_with_its_variable(
+    no_proxies: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HTTPS_PROXY", "http://127.0.0.1:notaport")
+    sentence = "HTTPS_PROXY names no proxy that can be used: write it as http://HOST:PORT"
+    assert (await refusal("https://api.example/v1")).message == sentence
+    with pytest.raises(UsageError, match=sentence):
+        OpenAIChatModel("m", KEY)
+
+
+@pytest.mark.parametrize(
+    ("made", "formatter"),
+    [
+        (lambda: OpenAIChatModel("m", KEY, retries=0), OpenAIChatFormatter()),
+        (lambda: AnthropicChatModel("m", KEY, retries=0), AnthropicChatFormatter()),
+        (lambda: GeminiChatModel("m", KEY, retries=0), GeminiChatFormatter()),
+    ],
+    ids=["OpenAI", "Anthropic", "Gemini"],
+)
+@pytest.mark.parametrize("variable", ["HTTPS_PROXY", "ALL_PROXY"])
+@pytest.mark.filterwarnings("ignore:Inheritance class AiohttpClientSession")
+async def test_a_dead_proxy_of_a_chat_model_is_named_with_its_variable(
+    no_proxies: None,
+    variable: str,
+    made: Callable[[], ChatModelBase],
+    formatter: FormatterBase,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv(variable, "http://ann:secret@127.0.0.1:1")
+    model = made()
+    with pytest.raises(
+        ChatFailure, match=f"through the proxy 127.0.0.1:1 of {variable}: is the proxy running"
+    ) as caught:
+        async for _ in responses_of(await model(await formatter.format([Msg("user", "Hi.", "user")]))):
+            pass
+    assert caught.value.code == "provider_proxy"
+
+
+@pytest.mark.parametrize(
+    ("pasted", "address"),
+    [
+        ("127.0.0.1:9/v1/chat/completions", "http://127.0.0.1:9/v1"),
+        ("' HTTPS://llm.example/v1/ '", "https://llm.example/v1"),
+        ("llm.example/v1", "https://llm.example/v1"),
+    ],
+)
+def test_a_pasted_base_address_of_a_chat_model_is_mended(
+    no_proxies: None, pasted: str, address: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENAI_BASE_URL", pasted)
+    endpoint = OpenAIChatModel("m", KEY).endpoint
+    assert (endpoint.address, endpoint.address_from) == (address, "OPENAI_BASE_URL")
+    assert OpenAIChatModel("m", KEY, client_kwargs={"base_url": pasted}).endpoint.address == address
+
+
+def test_what_is_no_address_of_a_chat_model_names_its_variable(
+    no_proxies: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENAI_BASE_URL", "ftp://llm.example")
+    with pytest.raises(UsageError, match="OPENAI_BASE_URL is to be an address that begins with https://"):
+        OpenAIChatModel("m", KEY)

@@ -14,7 +14,7 @@ from realtime.call.limits import Limits
 from realtime.errors import ProviderError
 from realtime.event.model import ModelErrorEvent
 from realtime.model import base
-from realtime.model.scripted import Emit, Hangup, ScriptedModel, Speak, echo_bot
+from realtime.model.scripted import Emit, Expect, Hangup, ScriptedModel, Speak, echo_bot
 from realtime.server.app import create_app
 from realtime.server.runner import TlsFiles
 from realtime.server.settings import ServerSettings
@@ -63,9 +63,26 @@ async def test_what_a_session_cannot_have_ends_it_with_a_reason(tls: TlsFiles) -
     assert wrong == []
 
 
-async def test_an_image_for_a_model_that_sees_nothing_is_refused(tls: TlsFiles) -> None:
+async def test_pictures_of_a_camera_for_a_model_that_sees_nothing_are_named_once_and_the_call_goes_on(
+    tls: TlsFiles,
+) -> None:
+    sees_nothing = frozenset({"text", "audio"})
+    async with talking(tls, Expect(base.ResponseCreate), Speak("Hello."), input_modalities=sees_nothing) as (ear, _):
+        for _ in range(3):
+            await ear.show(b"\xff\xd8")
+        await ear.say("Hello?")
+        await ear.until("turnComplete")
+        warnings = [frame["warning"] for frame in ear.frames if "warning" in frame]
+        assert [(one["code"], "does not take image input" in one["message"]) for one in warnings] == [
+            ("unsupported_modality", True)
+        ]
+
+
+async def test_a_picture_in_a_turn_for_a_model_that_sees_nothing_ends_the_session(tls: TlsFiles) -> None:
+    """The question is about the picture: an answer without it would be about nothing."""
+    parts = [{"text": "What is this?"}, {"inline_data": {"data": b"\xff", "mime_type": "image/jpeg"}}]
     async with talking(tls, input_modalities=frozenset({"text", "audio"})) as (ear, _):
-        await ear.show(b"\xff\xd8")
+        await ear.sdk.send_client_content(turns={"role": "user", "parts": parts}, turn_complete=True)
         code, reason = await ear.closed()
         assert (code, "does not take image input" in reason) == (1008, True)
 

@@ -73,6 +73,9 @@ class GeminiDialect:
         self._running: set[str] = set()
         self._on_request = False
         self._heard: dict[str, str] = {}
+        self._films = False
+        """Whether the client sends pictures as they come from a camera."""
+        self._warned: set[str] = set()
         self._handle: str | None = None
 
     @property
@@ -180,6 +183,7 @@ class GeminiDialect:
             events.append(c.ClientResponseCancelEvent())
         for one in media:
             if isinstance(one, c.ClientImageAppendEvent):
+                self._films = True
                 events.append(one)
             elif (speech := self._speech(one.audio, one.format)) is not None:
                 events.append(speech)
@@ -281,7 +285,7 @@ class GeminiDialect:
                     keep(self._settled, call_id, None, KEPT_CALLS)
             case s.ServerAudioFlushEvent():
                 self._asked = False
-            case s.AgentErrorEvent() if event.code != "unsupported_tool":
+            case s.AgentErrorEvent() if not self._is_warning(event):
                 self._failed(event)
                 if _refuses_response(event):
                     self._refused, self._asked = self._asked, False
@@ -289,6 +293,10 @@ class GeminiDialect:
                 self._refused, self._asked = self._asked, False
             case _:
                 pass
+
+    def _is_warning(self, event: s.AgentErrorEvent) -> bool:
+        """Whether the session goes on without what this error names: a tool, or pictures of a camera beside speech."""
+        return event.code == "unsupported_tool" or (event.code == "unsupported_modality" and self._films)
 
     def _failed(self, event: s.AgentErrorEvent) -> None:
         """Note how the session is closed if this error ends it."""
@@ -337,8 +345,10 @@ class GeminiDialect:
                 return self._heard_words(event.item_id, event.delta) + self._guessed_words(event.interim)
             case s.AgentInputTranscriptionDoneEvent():
                 return self._heard_words(event.item_id, rest_of(self._heard.get(event.item_id, ""), event.transcript))
-            case s.AgentErrorEvent(code="unsupported_tool"):
-                return [warning(event)]
+            case s.AgentErrorEvent() if self._is_warning(event):
+                is_new = event.message not in self._warned
+                self._warned.add(event.message)
+                return [warning(event)] if is_new else []
             case s.AgentErrorEvent():
                 self._failed(event)  # a session that never began is not followed
                 return self._unanswered() if _refuses_response(event) else []

@@ -21,6 +21,7 @@ from realtime.model.chat.failures import (
 from realtime.model.chat.families import FAMILIES
 from realtime.model.chat.sdk_model import (
     SdkChatModel,
+    base_url_in,
     closing_stream,
     count_of,
     key_of,
@@ -74,6 +75,7 @@ class AnthropicChatModel(SdkChatModel):
     ) -> None:
         for_client = {**(client_kwargs or {})}
         check_client_kwargs(for_client, "api_key")
+        address_from = base_url_in(for_client, "ANTHROPIC_BASE_URL")
         if "max_retries" in for_client:
             settings["retries"] = for_client.pop("max_retries")
         super().__init__(model_name, stream, **settings)
@@ -88,6 +90,7 @@ class AnthropicChatModel(SdkChatModel):
             model_name,
             key,
             key_from=key_from,
+            address_from=address_from,
         )
         # Without a limit in the request the SDK refuses to wait for long answers.
         self._limits = {} if "timeout" in for_client else {"timeout": self.timeout_s}

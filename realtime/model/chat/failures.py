@@ -14,6 +14,7 @@ from urllib.request import getproxies
 
 from realtime.errors import INSTALL_SOCKS, ProviderError, UsageError
 from realtime.model.openai_family.shared import without_keys
+from realtime.model.proxies import proxy_for
 
 logger = logging.getLogger(__name__)
 
@@ -117,6 +118,13 @@ class Endpoint:
 
     def unreachable(self) -> ChatFailure:
         """There was no connection."""
+        if (proxy := proxy_for(self.address)) is not None:
+            return ChatFailure(
+                f"{self.name} cannot be reached through {proxy.shown}: is the proxy running, and is {proxy.variable} "
+                "right?",
+                code="provider_proxy",
+                retryable=True,
+            )
         return ChatFailure(
             f"no language model answers at {self.address}: is it running, is it within reach, and is "
             f"{self.address_from} right?",
@@ -273,6 +281,11 @@ def client_of(make: Callable[..., Any], own: dict[str, Any], given: dict[str, An
 
     Raises UsageError for a SOCKS proxy without the package that speaks it.
     """
+    for scheme in ("https", "http"):
+        try:
+            proxy_for(f"{scheme}://provider.example")
+        except ProviderError as error:
+            raise UsageError(error.message, code=error.code) from None
     # Asked before: an SDK that fails half-way leaves a client that cannot be collected.
     if any(address.startswith("socks") for address in getproxies().values()) and find_spec("socksio") is None:
         raise UsageError(

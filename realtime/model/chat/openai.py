@@ -23,6 +23,7 @@ from realtime.model.chat.failures import (
 from realtime.model.chat.families import FAMILIES
 from realtime.model.chat.sdk_model import (
     SdkChatModel,
+    base_url_in,
     closing_stream,
     count_of,
     key_of,
@@ -69,13 +70,12 @@ class OpenAIChatModel(SdkChatModel):
     ) -> None:
         for_client = {**(client_kwargs or {})}
         check_client_kwargs(for_client, "api_key", "organization")
+        is_needed, address_from = "base_url" not in for_client, base_url_in(for_client, "OPENAI_BASE_URL")
         if "max_retries" in for_client:
             settings["retries"] = for_client.pop("max_retries")
         super().__init__(model_name, stream, **settings)
         openai = sdk("openai", "openai", "openai")
-        key, key_from = key_of(
-            type(self).__name__, api_key, self.family.key_variables, is_needed="base_url" not in for_client
-        )
+        key, key_from = key_of(type(self).__name__, api_key, self.family.key_variables, is_needed=is_needed)
         self.client: Any = client_of(
             openai.AsyncClient, {"api_key": key or NO_KEY, "organization": organization}, for_client
         )
@@ -87,6 +87,7 @@ class OpenAIChatModel(SdkChatModel):
             model_name,
             key,
             key_from=key_from,
+            address_from=address_from,
             address_ends_in="" if address == self.family.address else "/v1",
         )
         self.reasoning_effort = reasoning_effort

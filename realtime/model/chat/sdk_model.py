@@ -27,7 +27,7 @@ from realtime.model.chat.base import ChatModelBase, ChatResponse
 from realtime.model.chat.failures import ChatFailure, Endpoint, Refusal, missing_key
 from realtime.model.chat.families import Family
 from realtime.model.chat.sampling import write
-from realtime.model.credentials import set_in, usable_key
+from realtime.model.credentials import http_address, set_in, usable_key
 from realtime.options import Count, PositiveInt, checked
 from realtime.runtime import Runtime
 from realtime.tool.context import Sampling
@@ -310,6 +310,19 @@ def key_of(who: str, api_key: str | None, variables: Sequence[str], *, is_needed
     if is_needed:
         raise missing_key(who, *variables)
     return "", variables[0]
+
+
+def base_url_in(for_client: dict[str, Any], variable: str) -> str:
+    """Mend the base address of an SDK's client; return what gives it.
+
+    Raises UsageError for what is no address.
+    """
+    given, source = for_client.get("base_url"), "`base_url`"
+    if given is None:
+        source, given = set_in(os.environ, [variable])
+    if isinstance(given, str) and given:
+        for_client["base_url"] = http_address(given, source)
+    return source or "`base_url`"
 
 
 def count_of(counts: object, name: str) -> int | None:

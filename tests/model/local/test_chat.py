@@ -151,7 +151,9 @@ async def test_a_server_that_does_not_hang_up_takes_nothing_from_the_answer(
     assert text_of(await answer(endpoint, *words("Hi."), Hold())) == "Hi."
 
 
-@pytest.mark.parametrize("nothing", [(), (" ", "\n"), ("\u200b", "\ufeff"), ("\xad\n",), ("\u200e", " ")])
+@pytest.mark.parametrize(
+    "nothing", [(), (" ", "\n"), ("\u200b", "\ufeff"), ("\xad\n",), ("\u200e", " "), ("...",), ("…", " ")]
+)
 async def test_an_answer_without_words_is_asked_for_again_and_then_fails(
     endpoint: ChatEndpoint, nothing: tuple[str, ...]
 ) -> None:
