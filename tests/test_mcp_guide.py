@@ -1,6 +1,7 @@
 """The code of docs/mcp.md runs as it is printed, block after block, with a real server; its lists are complete."""
 
 import re
+from inspect import unwrap
 
 import pytest
 
@@ -14,7 +15,7 @@ GUIDE = page("mcp.md")
 async def test_every_block_of_the_guide_runs(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(ROOT)
     # How soon a process starts is up to the machine.
-    monkeypatch.setitem(StdIOStatefulClient.__init__.__kwdefaults__, "timeout", HANG_S)
+    monkeypatch.setitem(unwrap(StdIOStatefulClient.__init__).__kwdefaults__, "timeout", HANG_S)
     assert len(blocks(GUIDE)) == 5
     names = await run(blocks(GUIDE))
     assert not names["shop"].is_connected

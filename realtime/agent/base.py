@@ -15,6 +15,7 @@ from realtime.errors import UsageError
 from realtime.event import reply as r
 from realtime.message import DataBlock, FinishedReason, Msg
 from realtime.model.local.language_model import LanguageModelForCalls
+from realtime.options import checked
 from realtime.runtime import unique_id
 
 MAX_PRINTED = 100
@@ -52,6 +53,7 @@ class AgentBase(Hooked):
     from_call: FromCall | None = None
     """What that call adds to the reply that is being given. A ReActAgent makes use of it; others may."""
 
+    @checked()
     def __init__(self, name: str | None = None) -> None:
         super().__init__()
         self.id = unique_id()

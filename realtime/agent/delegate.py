@@ -22,6 +22,7 @@ from realtime.errors import RealtimeError, ToolError, UsageError
 from realtime.event import reply as r
 from realtime.message import Msg, TextBlock, ToolResultState
 from realtime.message.speakers import spoken_by
+from realtime.options import checked
 from realtime.tool.background import Announce
 from realtime.tool.context import ToolContext, ToolScope, current_scope
 from realtime.tool.registered import ToolObject, ToolOptions
@@ -81,9 +82,10 @@ class Delegate(ToolObject):
     in the foreground, in the background only with `interrupt="with_reply"`; stopping the tool and the end of the call
     always do. `context`: the agent observes what was heard in the call, each message once. `timeout_s`: seconds for an
     answer, with the wait for the agent's turn; a tool in the foreground has no more than the voice gives its tools.
-    Raises TypeError for anything but an agent or a function, UsageError for another `interrupt`.
+    Raises TypeError for anything but an agent or a function.
     """
 
+    @checked(above_0=("timeout_s", "tool_timeout_s"))
     def __init__(
         self,
         agent: AgentBase | AgentFactory,
@@ -104,8 +106,6 @@ class Delegate(ToolObject):
                 f"agent is a {type(agent).__name__}: give a thinking agent, such as a ReActAgent, or a function that "
                 "makes one"
             )
-        if interrupt not in ("on_request", "with_reply"):
-            raise UsageError(f"interrupt is 'on_request' or 'with_reply', not {interrupt!r}")
         self.tool_name = name
         self.tool_options = ToolOptions(
             description=description,

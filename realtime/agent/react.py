@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Mapping
 from contextlib import aclosing
 from typing import Any
 
@@ -40,10 +40,12 @@ from realtime.model.chat.base import ChatModelBase
 from realtime.model.chat.compression import COMPRESSED, Backoff, Compressor, replace_memory
 from realtime.model.chat.failures import empty_answer
 from realtime.model.chat.responses import responses_of
+from realtime.options import PositiveInt, checked
 from realtime.tool import Toolkit
 from realtime.tool.background import BackgroundTask, act_for, result_hint
 from realtime.tool.context import Around, Decide, ToolScope, current_scope, scope_of
 from realtime.tool.response import ToolResponse
+from realtime.tool.toolkit import toolkit_of
 
 SUMMARIZE = (
     "<system-hint>This answer has used all of its steps. Say now, without tools, what you found out and what is still "
@@ -76,29 +78,27 @@ class ReActAgent(ReActAgentBase):
     finish_function_name = "generate_response"
     """The tool by which the model gives a structured output."""
 
+    @checked()
     def __init__(
         self,
         name: str,
         sys_prompt: str,
         model: ChatModelBase,
         formatter: FormatterBase,
-        toolkit: Toolkit | None = None,
+        toolkit: Toolkit | Iterable[Callable[..., Any]] | None = None,
         memory: MemoryBase | None = None,
         *,
         parallel_tool_calls: bool = False,
-        max_iters: int = 10,
+        max_iters: PositiveInt = 10,
         enable_meta_tool: bool = False,
         print_hint_msg: bool = False,
         compression_config: compression.CompressionConfig | None = None,
     ) -> None:
         super().__init__(name)
-        if max_iters < 1:
-            raise UsageError(f"max_iters is at least 1, not {max_iters}")
         self._sys_prompt = sys_prompt
         self.model = model
         self.formatter = formatter
-        # An empty toolkit is falsy.
-        self.toolkit = Toolkit() if toolkit is None else toolkit
+        self.toolkit = toolkit_of(toolkit)
         self.memory = InMemoryMemory() if memory is None else memory
         self.parallel_tool_calls = parallel_tool_calls
         self.max_iters = max_iters

@@ -30,6 +30,7 @@ from realtime.module import StateModule
 from realtime.options import check_options
 from realtime.tool import DEFAULT_TIMEOUT_S, Toolkit
 from realtime.tool.mcp.of_client import ClientServers
+from realtime.tool.toolkit import toolkit_of
 from realtime.turn.consent import CONSENT_SILENCE_S
 
 CLIENT_TIMEOUT_S = 60.0
@@ -86,7 +87,7 @@ class AgentSpec(StateModule):
         self.name = name
         self.sys_prompt = sys_prompt
         self.model = model
-        self.toolkit = _toolkit(toolkit)
+        self.toolkit = toolkit_of(toolkit)
         self.turn_detection = _turn_detection(turn_detection)
         self.voice = _voice(voice, model)
         self.agent_id = agent_id
@@ -180,19 +181,6 @@ def transfer_tools(agents: Sequence[AgentSpec]) -> dict[str, AgentSpec]:
             raise UsageError(f"two agents to transfer to are called {agent.name!r}: rename one", code="bad_transfers")
         found[name] = agent
     return found
-
-
-def _toolkit(given: object) -> Toolkit:
-    """Return the toolkit; functions make one."""
-    match given:
-        case None:
-            return Toolkit()
-        case Toolkit():
-            return given
-        case list() | tuple() | set():
-            return Toolkit(given)
-        case _:
-            raise UsageError(f"toolkit is a Toolkit or a list of functions, not {given!r:.80}", code="bad_toolkit")
 
 
 def _turn_detection(given: object) -> TurnDetection | None:

@@ -10,6 +10,7 @@ from realtime.agent.base import AgentBase, Messages
 from realtime.agent.user_input import TerminalUserInput, UserInputBase
 from realtime.errors import UsageError
 from realtime.message import Msg
+from realtime.options import checked
 
 
 class UserAgent(AgentBase):
@@ -20,6 +21,7 @@ class UserAgent(AgentBase):
 
     _input_method: UserInputBase = TerminalUserInput()
 
+    @checked()
     def __init__(self, name: str) -> None:
         super().__init__(name)
 

@@ -14,6 +14,7 @@ from pydantic import BaseModel, TypeAdapter, ValidationError
 from pydantic.fields import FieldInfo
 
 from realtime.message import DataBlock, TextBlock
+from realtime.options import checked
 from realtime.tool.threads import TOOL_THREADS
 
 MAX_WAITING = 100
@@ -73,6 +74,7 @@ class TerminalUserInput(UserInputBase):
     A line is read in a thread; cancelling does not end that, so the next line is lost.
     """
 
+    @checked()
     def __init__(self, input_hint: str = "User Input: ") -> None:
         self.input_hint = input_hint
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Sequence
+from typing import TypeVar
 
 import msgspec
 
@@ -11,7 +12,10 @@ from realtime.errors import ClientError
 from realtime.event import client as c
 from realtime.event import server as s
 from realtime.event.base import DEFAULT_INPUT_RATE_HZ, AudioFormat, Item
+from realtime.event.halves import mended
 from realtime.state.conversation import Conversation
+
+E = TypeVar("E", bound=c.ClientEvent)
 
 RECENT_EVENTS = 256
 """How many `event_id`s are known when a returned client repeats events."""
@@ -83,14 +87,17 @@ class Intake:
             self.on_taken([*self._kept_ids])
         return True
 
-    def count(self, event: c.ClientEvent, n_bytes: int | None, conversation: Conversation) -> None:
+    def counted(self, event: E, n_bytes: int | None, conversation: Conversation) -> E:
         """Count an event; `n_bytes` is its length as JSON, where that is known.
 
+        Returns it without half characters, as a socket's decoder does.
         Raises ClientError where the call's log would grow without end, and for what no log can hold.
         """
         told = conversation.get(event.item_id) if isinstance(event, c.ClientItemRetrieveEvent) else None
         try:
-            given_bytes = EVENT_BYTES + (len(msgspec.json.encode(event)) if n_bytes is None else n_bytes)
+            if n_bytes is None:
+                event, n_bytes = _written(event)
+            given_bytes = EVENT_BYTES + n_bytes
             if told is not None:
                 given_bytes += len(msgspec.json.encode(told))
         except (TypeError, ValueError, RecursionError) as error:
@@ -101,6 +108,7 @@ class Intake:
                 code="too_much_given",
             )
         self._given_bytes += given_bytes
+        return event
 
     def bounded(self, complaint: s.AgentErrorEvent) -> s.AgentErrorEvent | None:
         """The error event about a client's mistake, shortened; None once there were too many."""
@@ -144,3 +152,15 @@ class Intake:
 def rate_of(event: c.ClientAudioAppendEvent) -> int:
     """The rate in Hz of speech `with_format`."""
     return event.format.rate_hz(DEFAULT_INPUT_RATE_HZ)
+
+
+def _written(event: E) -> tuple[E, int]:
+    """Return a program's event and its length as JSON.
+
+    Texts lose half characters, as in a socket's decoder.
+    """
+    try:
+        return event, len(msgspec.json.encode(event))
+    except UnicodeEncodeError:
+        event = mended(event)
+        return event, len(msgspec.json.encode(event))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from realtime.errors import UsageError
+from realtime.options import check_fields
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,7 +22,4 @@ class Limits:
     """No call lasts longer."""
 
     def __post_init__(self) -> None:
-        for name in ("grace_s", "idle_s", "call_s"):
-            if not getattr(self, name) >= 0:
-                message = f"{name} is a number of seconds, 0 or more, not {getattr(self, name)!r}"
-                raise UsageError(message, code="bad_limits")
+        check_fields(self)

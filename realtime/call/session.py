@@ -326,7 +326,7 @@ class Session:
             if event.event_id is not None and not self.intake.is_new(event, event.event_id, may_return=may_return):
                 return False
             if not isinstance(event, UNCOUNTED):
-                self.intake.count(event, n_bytes, self.conversation)
+                event = self.intake.counted(event, n_bytes, self.conversation)
             return self._receive(event, listener)
         except ClientError as error:
             error.client_event_id = error.client_event_id or event.event_id

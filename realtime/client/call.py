@@ -29,7 +29,7 @@ from realtime.event import server as s
 from realtime.event.base import AudioFormat
 from realtime.event.client import ClientResponseCreateEvent
 from realtime.message import Msg, PermissionRule, ToolCallBlock
-from realtime.options import check_options
+from realtime.options import checked
 from realtime.runtime import Runtime, iso
 from realtime.state.replies import ReplyProjection, messages
 from realtime.tool import Toolkit
@@ -64,6 +64,7 @@ NO_PONG = "keepalive ping timeout"
 """A server's reason for closing a silent socket: the call waits."""
 
 
+@checked()
 @asynccontextmanager
 async def connect(
     url: str,
@@ -88,7 +89,6 @@ async def connect(
     meanwhile is said, and everything that was missed comes. Leaving the block ends the call; so does cancelling, within
     about a second. Raises CallError where the call cannot be made, UsageError for a wrong address or setting.
     """
-    check_options(connect, locals())
     if not user.strip():
         raise BadOption("user is empty: give this client a label, or leave it out")
     settings = SessionConfig.of(config)

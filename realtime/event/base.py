@@ -173,6 +173,12 @@ MAX_TOOLS = 512
 """Maximum number of tools per call. A model chooses badly among more, and each one costs time wherever it passes."""
 
 
+def check_temperature(temperature: float | None) -> None:
+    """Raise ValueError for a temperature that no provider takes."""
+    if temperature is not None and not 0 <= temperature <= 2:
+        raise ValueError(f"temperature is {temperature}, it is between 0 and 2")
+
+
 def check_tool_count(count: int) -> None:
     """Raise ValueError for more than `MAX_TOOLS` tools."""
     if count > MAX_TOOLS:
@@ -215,4 +221,5 @@ class ResponseOverrides(msgspec.Struct, frozen=True, kw_only=True, omit_defaults
     metadata: dict[str, str] | None = None
 
     def __post_init__(self) -> None:
+        check_temperature(self.temperature)
         check_tool_count(len(self.tools or ()))

@@ -15,6 +15,7 @@ from realtime.event.base import (
     HostedTool,
     MaxTokens,
     Modality,
+    check_temperature,
     check_tool_count,
 )
 from realtime.event.decode import explain
@@ -159,6 +160,7 @@ class SessionConfig(msgspec.Struct, frozen=True, kw_only=True):
         check_fields(self)
         if isinstance(self.max_output_tokens, int) and self.max_output_tokens < 1:
             raise ValueError(f"max_output_tokens is {self.max_output_tokens}, it has to be at least 1, or 'inf'")
+        check_temperature(self.temperature)
         check_tool_count(len(self.tools or ()) + len(self.hosted_tools or ()))
 
     @classmethod

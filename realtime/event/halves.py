@@ -45,6 +45,11 @@ def whole(text: str) -> str:
     return _HALVES.sub(_joined, text)
 
 
+def mended(value: T) -> T:
+    """A program's value, with a replacement character for each half."""
+    return _with_whole(value, _without_halves)
+
+
 def without_half(text: str) -> str:
     """The beginning of a text that grows: without a first half at its end."""
     return _FIRST_HALF.sub("", text)
@@ -63,7 +68,7 @@ class TextPieces:
         piece = self._held.pop(key, "") + piece
         if "\ud800" <= piece[-1:] <= "\udbff":
             self._held[key], piece = piece[-1], piece[:-1]
-        return piece.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+        return _without_halves(piece)
 
 
 class HalfCharacters:
@@ -120,19 +125,23 @@ def _joined(found: re.Match[str]) -> str:
     return chr(0x10000 + ((ord(found[1]) & 0x3FF) << 10) + (ord(found[2]) & 0x3FF))
 
 
-def _with_whole(value: T) -> T:
+def _without_halves(text: str) -> str:
+    return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+
+
+def _with_whole(value: T, mend: Callable[[str], str] = whole) -> T:
     made: Any = value
     match value:
         case Enum():
             pass  # a text of an enumeration stays what it is
         case str():
-            made = whole(value)
+            made = mend(value)
         case list() | tuple():
-            made = type(value)(map(_with_whole, value))
+            made = type(value)(_with_whole(one, mend) for one in value)
         case dict():
-            made = {_with_whole(key): _with_whole(one) for key, one in value.items()}
+            made = {_with_whole(key, mend): _with_whole(one, mend) for key, one in value.items()}
         case msgspec.Struct():
-            fields = {name: _with_whole(getattr(value, name)) for name in value.__struct_fields__}
+            fields = {name: _with_whole(getattr(value, name), mend) for name in value.__struct_fields__}
             made = msgspec.structs.replace(value, **fields)
         case _:
             pass

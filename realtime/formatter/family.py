@@ -24,6 +24,7 @@ from realtime.formatter.turns import (
     turns_of_speakers,
 )
 from realtime.message import Msg, check_pairs, system_reminder
+from realtime.options import checked
 
 logger = logging.getLogger(__name__)
 
@@ -51,6 +52,7 @@ class ChatFormatter(FormatterBase, ABC):
     system prompt, and no call without its result.
     """
 
+    @checked()
     def __init__(
         self,
         *,
@@ -186,6 +188,7 @@ class SpeakersFormatter(ChatFormatter, ABC):
     prompt (at the first only), and `<history>` with a line `Name: text` for each.
     """
 
+    @checked()
     def __init__(
         self,
         conversation_history_prompt: str | None = None,

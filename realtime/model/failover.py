@@ -29,11 +29,13 @@ from realtime.model.base import (
     Settings,
 )
 from realtime.model.link_limits import WireLimits
+from realtime.options import checked
 from realtime.runtime import Runtime
 
 logger = logging.getLogger(__name__)
 
 
+@checked()
 def failover(models: Sequence[RealtimeModel]) -> RealtimeModel:
     """The first of `models` that works, with the others as its replacements.
 

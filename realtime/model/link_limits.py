@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from realtime.options import check_fields
 from realtime.turn.responses import SILENCE_S
 
 
@@ -32,3 +33,6 @@ class WireLimits:
     max_delay_s: float = 8.0
     settled_s: float = 10.0
     silence_s: float = SILENCE_S
+
+    def __post_init__(self) -> None:
+        check_fields(self)

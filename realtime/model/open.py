@@ -7,8 +7,10 @@ from collections.abc import Callable
 from realtime.errors import UsageError
 from realtime.model.base import RealtimeModel
 from realtime.model.services import SERVICES
+from realtime.options import checked
 
 
+@checked()
 def open_model(name: str) -> RealtimeModel:
     """Return the model of this name: a provider, or a provider and one of its models after a colon.
 

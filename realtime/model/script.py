@@ -11,10 +11,19 @@ import numpy as np
 from realtime.audio.pcm import bytes_of, from_float32
 from realtime.event.model import ModelEvent
 from realtime.model.base import ModelInput, ResponseCreate
+from realtime.options import check_fields, checked
 
 
 @dataclass(frozen=True, slots=True)
-class Expect:
+class _Step:
+    """Base of all steps."""
+
+    def __post_init__(self) -> None:
+        check_fields(self)
+
+
+@dataclass(frozen=True, slots=True)
+class Expect(_Step):
     """Wait for the next input: of this kind, and such that `where` is true. Audio passes unless it is asked for."""
 
     kind: type[Any] | tuple[type[Any], ...]
@@ -22,35 +31,35 @@ class Expect:
 
 
 @dataclass(frozen=True, slots=True)
-class ExpectAudio:
+class ExpectAudio(_Step):
     """Wait until `at_ms` of audio have come since the session began."""
 
     at_ms: int
 
 
 @dataclass(frozen=True, slots=True)
-class Wait:
+class Wait(_Step):
     """Let `ms` pass on the loop's clock."""
 
     ms: float
 
 
 @dataclass(frozen=True, slots=True)
-class Emit:
+class Emit(_Step):
     """Report this event as it is."""
 
     event: ModelEvent
 
 
 @dataclass(frozen=True, slots=True)
-class SpeechStart:
+class SpeechStart(_Step):
     """The detector hears the user begin at `at_ms`; a running response ends where the profile interrupts itself."""
 
     at_ms: int
 
 
 @dataclass(frozen=True, slots=True)
-class SpeechEnd:
+class SpeechEnd(_Step):
     """The detector hears the user stop at `at_ms`; the turn is committed and `transcript` follows, word by word."""
 
     at_ms: int
@@ -58,14 +67,14 @@ class SpeechEnd:
 
 
 @dataclass(frozen=True, slots=True)
-class Transcribe:
+class Transcribe(_Step):
     """The words of the user item committed last."""
 
     transcript: str
 
 
 @dataclass(frozen=True, slots=True)
-class Speak:
+class Speak(_Step):
     """A spoken response. `audio` is pcm16 at the profile's output rate, or seconds of a tone.
 
     `pace` is times real time, `None` all at once. `wait=False` lets the script continue while it speaks. The first
@@ -84,7 +93,7 @@ class Speak:
 
 
 @dataclass(frozen=True, slots=True)
-class Write:
+class Write(_Step):
     """A text-only response, word by word, `after_ms` after the response has begun."""
 
     text: str
@@ -92,7 +101,7 @@ class Write:
 
 
 @dataclass(frozen=True, slots=True)
-class CallTools:
+class CallTools(_Step):
     """A response that calls tools, `after_ms` after its beginning."""
 
     calls: tuple[tuple[str, dict[str, Any]], ...]
@@ -100,7 +109,7 @@ class CallTools:
 
 
 @dataclass(frozen=True, slots=True)
-class Hangup:
+class Hangup(_Step):
     """The provider ends the session."""
 
     reason: str = "provider_closed"
@@ -110,6 +119,7 @@ Step = Expect | ExpectAudio | Wait | Emit | SpeechStart | SpeechEnd | Transcribe
 React = Callable[[ModelInput], Iterable[Step]]
 
 
+@checked()
 def echo_bot(sentence: str = "I heard you.", *, seconds: float = 1.0, pace: float | None = None) -> React:
     """Answer each request with the same spoken sentence and a tone. For demonstrations and benches."""
 
@@ -119,6 +129,7 @@ def echo_bot(sentence: str = "I heard you.", *, seconds: float = 1.0, pace: floa
     return react
 
 
+@checked()
 def tone(seconds: float, rate_hz: int, frequency_hz: float = 440.0) -> bytes:
     """A sine at a fifth of full scale, as pcm16."""
     n_samples = bytes_of(seconds * 1000, rate_hz) // 2

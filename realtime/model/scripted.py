@@ -60,6 +60,7 @@ from realtime.model.script import (
     echo_bot,
     tone,
 )
+from realtime.options import checked
 from realtime.runtime import Runtime
 
 __all__ = [
@@ -103,6 +104,7 @@ class ScriptedModel(RealtimeModel):
     `strict` (lists only): every input but audio has to be expected.
     """
 
+    @checked()
     def __init__(
         self,
         script: Sequence[Step] | React,

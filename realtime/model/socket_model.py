@@ -12,6 +12,7 @@ from realtime.model.base import Codec, Connection, History, OnEvent, Profile, Re
 from realtime.model.credentials import parts_of_address, socket_address, usable_key
 from realtime.model.services import Service
 from realtime.model.wire import Dial, Tap, WireLimits, dial_websocket, open_wire
+from realtime.options import checked
 from realtime.runtime import Runtime
 
 
@@ -35,6 +36,7 @@ class SocketModel(RealtimeModel):
 
     service: ClassVar[Service]
 
+    @checked()
     def __init__(
         self,
         model_name: str,

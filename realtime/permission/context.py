@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 
 from realtime.message import PermissionRule
+from realtime.options import check_fields
 
 Rules = dict[str, list[PermissionRule]]
 """Rules by the name of their tool."""
@@ -40,6 +41,9 @@ class AdditionalWorkingDirectory:
     path: str
     source: str = ""
 
+    def __post_init__(self) -> None:
+        check_fields(self)
+
 
 @dataclass(slots=True)
 class PermissionContext:
@@ -55,4 +59,5 @@ class PermissionContext:
     ask_rules: Rules = field(default_factory=dict)
 
     def __post_init__(self) -> None:
+        check_fields(self)
         self.mode = PermissionMode(self.mode)

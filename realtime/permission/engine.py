@@ -9,6 +9,7 @@ from typing import Any, Protocol
 
 from realtime.errors import UsageError
 from realtime.message import PermissionBehavior, PermissionRule
+from realtime.options import checked
 from realtime.permission.context import PermissionContext, PermissionMode, Rules
 from realtime.permission.decision import Match, PermissionDecision
 from realtime.permission.pattern import is_whole, matches_text
@@ -59,6 +60,7 @@ class PermissionEngine:
     Takes a context, or rules and a mode. Raises ValueError for an unknown mode.
     """
 
+    @checked()
     def __init__(
         self, context: PermissionContext | Iterable[PermissionRule] = (), mode: PermissionMode | str | None = None
     ) -> None:

@@ -11,6 +11,7 @@ from pathlib import PurePath
 from typing import Any
 
 from realtime.message import PermissionBehavior, PermissionRule
+from realtime.options import checked
 from realtime.permission.context import PermissionContext, PermissionMode
 from realtime.permission.decision import Match, PermissionDecision
 from realtime.permission.pattern import is_whole, matches, matches_text, pattern_of
@@ -94,6 +95,7 @@ class PrefixPermissions(ToolPermissions):
     backtick, `$(`, a new line), the rule allows nothing, and one that denies or asks counts.
     """
 
+    @checked()
     def __init__(self, argument: str) -> None:
         self.argument = argument
 
@@ -150,6 +152,7 @@ class PathPermissions(ToolPermissions):
     """Names of files, in lower case; `.env.` with any ending is one too."""
     risky_folders: Collection[str] = frozenset((".git", ".ssh", ".vscode", ".idea"))
 
+    @checked()
     def __init__(self, argument: str, *, reads: bool = False) -> None:
         self.argument = argument
         self.reads = reads

@@ -16,6 +16,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
 
 from realtime.message.speakers import spoken_by
+from realtime.options import checked
 from realtime.room.addressee import called_in
 
 # Policies are written with these two: docs/rooms.md imports them from here.
@@ -145,6 +146,7 @@ def addressed(state: FloorState) -> str | None:
     return state.agents[0].id if state.agents else None
 
 
+@checked()
 def moderator(ask: Callable[[str], Awaitable[str]]) -> Policy:
     """A policy that asks a moderator in words.
 

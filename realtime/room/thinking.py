@@ -13,6 +13,7 @@ from realtime.model.base import RealtimeModel
 from realtime.model.local.engine import SpeechEngine
 from realtime.model.local.model import LocalRealtimeModel
 from realtime.model.local.voice import HIBARI_VOICES
+from realtime.options import checked
 from realtime.room.thinker import Thinker
 
 
@@ -23,6 +24,7 @@ class Observer:
     implement `observe`.
     """
 
+    @checked()
     def __init__(self, agent: AgentBase) -> None:
         if getattr(type(agent), "observe", AgentBase.observe) is AgentBase.observe:
             raise UsageError(f"{type(agent).__name__} cannot observe: an observer is an AgentBase with `observe`")

@@ -18,7 +18,7 @@ from starlette.types import ASGIApp, Lifespan, Message, Receive, Scope, Send
 
 from realtime.event.frames import SUBPROTOCOL
 from realtime.model.local.engine import SpeechEngine
-from realtime.options import check_options
+from realtime.options import checked
 from realtime.server.calls_api import Cases
 from realtime.server.connections import Connections, highest_descriptor
 from realtime.server.embedding import Embedding, page_folder, with_loopback_names
@@ -76,6 +76,7 @@ class ModelOffer:
     models: Sequence[Mapping[str, Any]] = ()
 
 
+@checked()
 def create_app(
     make_agent: MakeAgent,
     settings: ServerSettings | None = None,
@@ -99,7 +100,6 @@ def create_app(
     `/readyz` calls `is_ready`. `lifespan` is FastAPI's. `app.state.calls` holds the calls, `app.state.settings` the
     settings, and `app.state.connections` counts connections under `realtime serve`.
     """
-    check_options(create_app, locals())
     settings = settings or ServerSettings()
     gate = Gate(settings)
     router = voice_router(

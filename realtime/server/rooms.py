@@ -16,6 +16,7 @@ from realtime.errors import ClientError, UsageError
 from realtime.event import server as s
 from realtime.event.config import SessionConfig
 from realtime.model.base import RealtimeModel
+from realtime.options import check_fields
 from realtime.room import ChatRoom
 from realtime.room.floor import POLICIES
 from realtime.room.human_participant import HumanParticipant
@@ -123,11 +124,10 @@ class Rooms:
     grace_s: float = GRACE_S
 
     def __post_init__(self) -> None:
+        check_fields(self)
         if self.default is not None and self.default not in self.templates:
             there = ", ".join(self.templates) or "none"
             raise ValueError(f"there is no template {self.default!r}; there are {there}")
-        if not self.grace_s >= 0:
-            raise UsageError(f"grace_s is a number of seconds, 0 or more, not {self.grace_s!r}", code="bad_limits")
         self._hosted: dict[str, Hosted] = {}
         self._closing: set[asyncio.Task[None]] = set()
         self._over = False

@@ -11,7 +11,7 @@ from fastapi.responses import JSONResponse
 
 from realtime.errors import ClientError
 from realtime.model.local.engine import SpeechEngine, use_engine
-from realtime.options import check_options
+from realtime.options import checked
 from realtime.server.archive import Archive
 from realtime.server.calls import Calls
 from realtime.server.calls_api import Cases, calls_router
@@ -38,6 +38,7 @@ class VoiceRouter(APIRouter):
     calls: Calls
 
 
+@checked()
 def voice_router(
     make_agent: MakeAgent,
     prefix: str = "",
@@ -64,7 +65,6 @@ def voice_router(
     rooms at `{prefix}/rooms/{room_id}/ws`; None: there are none. `engine` holds the speech parts of its calls; None:
     the installed ones, loaded when a call needs them. When the application stops, its calls are ended.
     """
-    check_options(voice_router, locals())
     settings = settings or ServerSettings()
     offered = providers_with_key() if page_providers is None else page_providers
     gate = gate or Gate(settings)

@@ -13,6 +13,7 @@ from typing import Any, Protocol
 
 from realtime.errors import ClientError, StoreError, UsageError
 from realtime.module import check_json
+from realtime.options import checked
 from realtime.state.files import read_file, replace_file
 from realtime.state.store import error_of
 from realtime.texts import as_utf8
@@ -68,6 +69,7 @@ class JSONSession(SessionBase):
     of one, both methods raise UsageError.
     """
 
+    @checked()
     def __init__(self, save_dir: str | os.PathLike[str] = "./sessions") -> None:
         self.save_dir = Path(save_dir)
 

@@ -26,6 +26,7 @@ from realtime.call.session import Session
 from realtime.errors import UsageError
 from realtime.event.config import SessionConfig
 from realtime.model.base import RealtimeModel
+from realtime.options import check_options
 from realtime.runtime import Runtime
 from realtime.server.app import create_app
 from realtime.server.calls import Calls
@@ -114,6 +115,7 @@ async def play(
     if isinstance(model, StandIn):
         model = model.model(where)
     _check_options(model, tools, config)
+    check_options(play, locals())
     if len(case.users) > 1:
         raise CaseError(where / CASE_FILE, "a call has one user", "Keep one of them.", place="users")
     loop = asyncio.get_running_loop()

@@ -33,6 +33,7 @@ from contextvars import Context
 from functools import partial
 from typing import Any, TypeVar, TypeVarTuple
 
+from realtime.options import checked
 from realtime.testing.declared_work import REAL_LIMIT_S, RealWork, Works, enter, in_real_work, real_now_s, resolve
 
 T = TypeVar("T")
@@ -226,6 +227,7 @@ class VirtualLoop(asyncio.SelectorEventLoop):
         return "pending tasks are\n" + "\n".join(f"  {line}" for line in lines) if lines else "no task is pending"
 
 
+@checked()
 def real_work(
     cost_s: float = 0.0, *, name: str = "real work", limit_s: float = REAL_LIMIT_S
 ) -> AbstractAsyncContextManager[object]:

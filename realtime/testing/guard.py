@@ -31,7 +31,7 @@ from functools import wraps
 from types import BuiltinFunctionType, FrameType, ModuleType
 from typing import Any
 
-from realtime.options import check_options
+from realtime.options import checked
 from realtime.testing.clock import VirtualLoop, _Selector
 from realtime.testing.declared_work import in_real_work
 
@@ -75,8 +75,8 @@ class Guard:
     nested; the inner one decides.
     """
 
+    @checked()
     def __init__(self, *, allow: Iterable[str] = ()) -> None:
-        check_options(Guard.__init__, {"allow": allow})
         self.refused: list[str] = []
         """Refusal texts in order, including those that the program survived."""
         self._exempt = EXEMPT | frozenset(allow)

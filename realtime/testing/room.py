@@ -30,6 +30,7 @@ from realtime.audio.pcm import SAMPLE_BYTES
 from realtime.call.limits import Limits
 from realtime.event import server as s
 from realtime.event.config import TurnDetection
+from realtime.options import check_options
 from realtime.room import ChatRoom
 from realtime.room.floor import MAX_AGENT_TURNS, Policy, addressed
 from realtime.room.human_participant import HumanParticipant
@@ -90,6 +91,8 @@ async def voice_room(
 
     Raises CaseError for what cannot be run, ScriptFailure where a user waited in vain, and what the server raised.
     """
+    # Agents are said by name below.
+    check_options(voice_room, {name: one for name, one in locals().items() if name != "agents"}, above_0=("limit_s",))
     case = users if isinstance(users, Case) else _case_of(users, seed, limit_s)
     loop = asyncio.get_running_loop()
     if isinstance(loop, VirtualLoop):

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from realtime.errors import INSTALL_LOCAL, UsageError
+from realtime.options import checked
 from realtime.token.base import TokenCounterBase
 from realtime.token.media import without_media
 
@@ -33,6 +34,7 @@ class TokenizersCounter(TokenCounterBase):
     Raises UsageError if the package `tokenizers` or the file is missing, or if the file is no tokenizer.
     """
 
+    @checked()
     def __init__(self, path: str | Path, *, package: str | None = None) -> None:
         try:
             import tokenizers

@@ -16,7 +16,7 @@ from weakref import WeakSet
 from realtime.errors import BadOption, BadTool, ToolError
 from realtime.event import ToolDeclaration
 from realtime.message import ToolCallBlock, ToolResultBlock, ToolResultState, read_block
-from realtime.options import check_options
+from realtime.options import check_options, checked
 from realtime.permission import Consent, PermissionDecision, PermissionEngine, ToolPermissions
 from realtime.runtime import unique_id
 from realtime.tool.background import BACKGROUND_TIMEOUT_S, Announce, BackgroundTasks, current_owner
@@ -65,6 +65,7 @@ class Toolkit(GroupedTools):
     One toolkit may serve many voice calls: each has a copy of its own (`for_call`).
     """
 
+    @checked()
     def __init__(
         self,
         functions: Iterable[Callable[..., Any]] = (),
@@ -74,7 +75,6 @@ class Toolkit(GroupedTools):
         executor: Executor | None = None,
     ) -> None:
         super().__init__()
-        check_options(Toolkit.__init__, locals())
         self._executor = executor
         self._middlewares: list[Middleware] = []
         self._mcp: list[Registration] = []
@@ -579,3 +579,16 @@ class Toolkit(GroupedTools):
                     f"there is no strategy {strategy!r} for tools with one name: override, skip, raise, rename"
                 )
         return tool
+
+
+def toolkit_of(given: object) -> Toolkit:
+    """Return the toolkit of an agent; functions make one."""
+    match given:
+        case None:
+            return Toolkit()
+        case Toolkit():
+            return given
+        case list() | tuple() | set():
+            return Toolkit(given)
+        case _:
+            raise BadOption(f"toolkit is a Toolkit or a list of functions, not {given!r:.80}", code="bad_toolkit")

@@ -436,14 +436,14 @@ async def test_what_is_wrong_is_cut_and_told_for_so_long_and_no_longer() -> None
 
 
 async def test_what_cannot_be_written_or_kept_is_refused_with_a_sentence() -> None:
-    """Half a character and an object are no JSON; an id of any length is not kept."""
-    odd: tuple[Any, ...] = ("\ud800", {"a": object()})
+    """An object is no JSON, half a character is mended; an id of any length is not kept."""
+    odd: tuple[Any, ...] = ({"a": object()}, "\ud800")
     async with call() as made:
         made.receive(*[c.ClientSessionUpdateEvent(config={"instructions": words}) for words in odd])
         made.receive(c.ClientTextAppendEvent(text="Lost", event_id="x" * (MAX_EVENT_ID_CHARS + 1)))
-        assert errors(made) == ["invalid_event", "invalid_event", "invalid_event_id"]
-        made.receive(c.ClientTextAppendEvent(text="Still there?", event_id="x" * MAX_EVENT_ID_CHARS))
-        assert made.transcript() == [("user", "Still there?")]
+        assert errors(made) == ["invalid_event", "invalid_event_id"]
+        made.receive(c.ClientTextAppendEvent(text="Still there\ud83d?", event_id="x" * MAX_EVENT_ID_CHARS))
+        assert made.transcript() == [("user", "Still there\ufffd?")]
 
 
 async def test_a_typed_line_that_is_refused_interrupts_nobody() -> None:

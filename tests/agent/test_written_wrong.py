@@ -6,12 +6,13 @@ from datetime import date
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
-from realtime.agent import RealtimeAgent
+from realtime.agent import Delegate, ReActAgent, RealtimeAgent, UserAgent
 from realtime.call.limits import Limits
 from realtime.errors import UsageError
-from realtime.event.base import AudioFormat
+from realtime.event.base import AudioFormat, ResponseOverrides
 from realtime.event.client import (
     ClientAudioAppendEvent,
     ClientItemCreateEvent,
@@ -20,25 +21,51 @@ from realtime.event.client import (
     ClientToolResultEvent,
 )
 from realtime.event.config import SessionConfig, TurnDetection
+from realtime.formatter import OpenAIChatFormatter
+from realtime.memory import InMemoryMemory
 from realtime.message import ToolCallBlock
-from realtime.model.chat import AnthropicChatModel, GeminiChatModel, OpenAIChatModel
+from realtime.model.base import ResponseCreate
+from realtime.model.chat import AnthropicChatModel, ChatModelBase, GeminiChatModel, OpenAIChatModel
+from realtime.model.failover import failover
+from realtime.model.local import HistoryLimits
 from realtime.model.local.model import LocalRealtimeModel
+from realtime.model.open import open_model
 from realtime.model.openai_family.openai import OpenAIRealtimeModel
+from realtime.model.script import CallTools, Expect
+from realtime.model.script import Speak as Script
 from realtime.model.scripted import ScriptedModel
 from realtime.module import StateModule
-from realtime.room import ChatRoom
+from realtime.permission import PermissionContext, PermissionEngine
+from realtime.room import ChatRoom, Observer
 from realtime.server.app import create_app
 from realtime.server.rooms import Rooms
 from realtime.server.router import voice_router
 from realtime.server.settings import ServerSettings
 from realtime.state.json_sessions import JSONSession
-from realtime.testing import Expected, Guard, Network, Person, Returned, Silence, Speak, WaitFor
+from realtime.testing import (
+    BargeIn,
+    Case,
+    Expected,
+    Guard,
+    Network,
+    Person,
+    RecordingModel,
+    Returned,
+    Silence,
+    Speak,
+    WaitFor,
+    recorded_model,
+    write_report,
+)
 from realtime.testing.call import voice_call
 from realtime.testing.cases.stand_in import Say, StandIn
 from realtime.testing.client.steps import Type, WaitUntilHeard
+from realtime.token import TokenizersCounter
 from realtime.tool import Toolkit
+from realtime.tool.mcp import HttpStatelessClient, StdIOStatefulClient
 
 GREETING = [Type("Hello?"), WaitUntilHeard()]
+THINKS = ChatModelBase("m", stream=True)
 CALL = ToolCallBlock(id="c", name="pay", input='{"amount": 1}')
 
 
@@ -49,6 +76,11 @@ def pay(amount: float) -> str:
 
 def agent(**options: Any) -> RealtimeAgent:
     return RealtimeAgent("Friday", "", ScriptedModel([]), **options)
+
+
+def thinker(**options: Any) -> ReActAgent:
+    given: dict[str, Any] = {"model": THINKS, "formatter": OpenAIChatFormatter()}
+    return ReActAgent("Ada", "", **given | options)
 
 
 def tool(**options: Any) -> Toolkit:
@@ -74,11 +106,21 @@ def tool(**options: Any) -> Toolkit:
         (lambda: ChatRoom([]), "agents is empty"),
         (lambda: ChatRoom([agent()], floor="adressed"), "floor is a function of realtime.room"),  # type: ignore[arg-type]
         (lambda: Limits(grace_s=-1), "grace_s is a number of seconds, 0 or more, not -1"),
-        (lambda: Limits(call_s=float("nan")), "call_s is a number of seconds"),
+        (lambda: Limits(call_s=float("nan")), "call_s is a number, not nan"),
         (lambda: Rooms({}, grace_s=-0.5), "grace_s is a number of seconds, 0 or more, not -0.5"),
         (lambda: OpenAIChatModel("m", "k", client_kwargs={"api_key": "x"}), "client_kwargs holds 'api_key'"),
         (lambda: AnthropicChatModel("m", "k", client_kwargs={"api_key": "x"}), "client_kwargs holds 'api_key'"),
         (lambda: GeminiChatModel("m", "k", client_kwargs={"api_key": "x"}), "client_kwargs holds 'api_key'"),
+        (lambda: OpenAIChatModel("m", client_kwargs={"api_key": "x"}), "'api_key': it is an argument of the model"),
+        (lambda: AnthropicChatModel("m", client_kwargs={"api_key": "x"}), "'api_key': it is an argument of the model"),
+        (lambda: GeminiChatModel("m", client_kwargs={"api_key": "x"}), "'api_key': it is an argument of the model"),
+        (lambda: thinker(max_iters=0), "max_iters is at least 1, not 0"),
+        (lambda: Delegate(thinker(), "ask", "Knows.", timeout_s=-1), "timeout_s is a number of seconds, above 0"),
+        (lambda: Delegate(thinker(), "ask", "Knows.", timeout_s=0), "timeout_s is a number of seconds, above 0"),
+        (lambda: OpenAIChatModel("m", "k", retries=-1), "retries is at least 0, not -1"),
+        (lambda: OpenAIChatModel("m", "k", timeout_s=0), "timeout_s is a number of seconds, above 0, not 0"),
+        (lambda: HttpStatelessClient("a", "sse", "http://a", timeout=-1), "timeout is a number of seconds, above 0"),
+        (lambda: HistoryLimits(messages=-1), "messages is at least 0, not -1"),
     ],
 )
 def test_a_mistake_is_an_error_where_it_is_written(write: Callable[[], object], sentence: str) -> None:
@@ -91,6 +133,35 @@ def test_what_is_meant_is_understood() -> None:
     made = agent(toolkit=[pay], turn_detection={"type": "server_vad", "silence_duration_ms": 300})
     assert [*made.toolkit.tools] == ["pay"]
     assert made.turn_detection == TurnDetection(type="server_vad", silence_duration_ms=300)
+
+
+def test_functions_are_the_toolkit_of_a_thinking_agent() -> None:
+    """As they are of one that speaks."""
+    assert [*thinker(toolkit=[pay]).toolkit.tools] == ["pay"]
+    assert [*thinker(toolkit=(pay,)).toolkit.tools] == ["pay"]
+    given = Toolkit()
+    assert thinker(toolkit=given).toolkit is given
+
+
+def test_a_missing_or_unknown_argument_is_said_as_python_does() -> None:
+    with pytest.raises(TypeError, match="missing 1 required positional argument: 'formatter'"):
+        ReActAgent("Ada", "", THINKS)  # type: ignore[call-arg]
+    with pytest.raises(TypeError, match="unexpected keyword argument 'tools'"):
+        thinker(tools=[pay])
+
+
+@pytest.mark.virtual_time
+async def test_half_an_emoji_of_a_program_costs_only_itself() -> None:
+    """As over a socket."""
+    model = ScriptedModel([Expect(ResponseCreate), Script("I see.")], strict=False)
+    agent, events = RealtimeAgent("Friday", "", model), asyncio.Queue[Any]()
+    await agent.start(events)
+    await agent.handle_input(ClientTextAppendEvent(text="Hi \ud83d"))
+    await asyncio.sleep(5)
+    seen = [events.get_nowait() for _ in range(events.qsize())]
+    await agent.stop()
+    assert [item.text for item in agent.conversation] == ["Hi \ufffd", "I see."]
+    assert "agent_error" not in [event.type for event in seen]
 
 
 def test_a_tool_with_a_question_asks_it() -> None:
@@ -169,6 +240,50 @@ def register(**options: Any) -> None:
         (lambda: Returned(state="ok"), "state is one of 'success', 'error', not 'ok'"),  # type: ignore[arg-type]
         (lambda: Expected(turns=-1), "turns is at least 0 or None, not -1"),
         (lambda: Guard(allow="localhost"), "allow is a list of texts, not 'localhost'"),
+        (lambda: thinker(formatter=OpenAIChatFormatter), "not the class OpenAIChatFormatter: write OpenAIChatForm"),
+        (lambda: thinker(formatter=None), "formatter is a FormatterBase, not None"),
+        (lambda: thinker(formatter=Toolkit()), "formatter is a FormatterBase, not <realtime.tool.toolkit.Toolkit"),
+        (lambda: thinker(model=OpenAIChatModel), "model is a ChatModelBase, not the class OpenAIChatModel: write Op"),
+        (lambda: thinker(model="gpt"), "model is a ChatModelBase, not 'gpt'"),
+        (lambda: thinker(memory="none"), "memory is a MemoryBase or None, not 'none'"),
+        (lambda: thinker(toolkit="pay"), "toolkit is a Toolkit or a list of functions or None, not 'pay'"),
+        (lambda: thinker(compression_config={"enable": True}), "compression_config is a CompressionConfig or None"),
+        (lambda: UserAgent(None), "name is a text, not None"),  # type: ignore[arg-type]
+        (lambda: Delegate("Ada", "ask", "Knows."), "agent is an AgentBase or a function, not 'Ada'"),  # type: ignore[arg-type]
+        (lambda: Delegate(thinker(), "ask", "Knows.", interrupt="never"), "interrupt is one of 'on_request'"),  # type: ignore[arg-type]
+        (lambda: OpenAIChatModel("m", b"secret"), "api_key is a text or None, not a bytes"),  # type: ignore[arg-type]
+        (lambda: OpenAIChatModel("m", "k", generate_kwargs=[1]), "generate_kwargs is a mapping or None, not a list"),  # type: ignore[arg-type]
+        (lambda: OpenAIChatModel("m", "k", retries="two"), "retries is a whole number, not 'two'"),
+        (lambda: OpenAIRealtimeModel(voice=7), "voice is a text or None, not 7"),  # type: ignore[arg-type]
+        (lambda: LocalRealtimeModel(ears="best"), "ears is one of 'fast', 'better' or None, not 'best'"),  # type: ignore[arg-type]
+        (lambda: ScriptedModel([Script], strict=True), "script is a list with an Expect or an ExpectAudio"),  # type: ignore[list-item]
+        (lambda: Script(text=5), "text is a text, not 5"),  # type: ignore[arg-type]
+        (lambda: CallTools(("pay", {})), "calls is a list of tuples"),  # type: ignore[arg-type]
+        (lambda: open_model(None), "name is a text, not None"),  # type: ignore[arg-type]
+        (lambda: failover("local"), "models is a list of RealtimeModels, not 'local'"),  # type: ignore[arg-type]
+        (lambda: OpenAIChatFormatter(max_tokens="1000"), "max_tokens is a whole number or None"),  # type: ignore[arg-type]
+        (lambda: JSONSession(5), "save_dir is a text or a PathLike, not 5"),  # type: ignore[arg-type]
+        (lambda: Limits(call_s="3600"), "call_s is a number, not '3600'"),  # type: ignore[arg-type]
+        (lambda: Rooms([]), "templates is a mapping, not []"),  # type: ignore[arg-type]
+        (lambda: PermissionEngine("bypass"), "context is a PermissionContext or a list of PermissionRules"),  # type: ignore[arg-type]
+        (lambda: RecordingModel("openai", "folder"), "below is a RealtimeModel, not 'openai'"),  # type: ignore[arg-type]
+        (lambda: recorded_model("a", audio="all"), "audio is one of "),  # type: ignore[arg-type]
+        (lambda: write_report([1], "report.html"), "runs is a list with a RunOutcome or a CallRecord as each entry"),  # type: ignore[list-item]
+        (lambda: TokenizersCounter(None), "path is a text or a Path, not None"),  # type: ignore[arg-type]
+        (lambda: Observer(None), "agent is an AgentBase, not None"),  # type: ignore[arg-type]
+        (lambda: HttpStatelessClient("a", "http", "http://a"), "transport is one of 'streamable_http', 'sse'"),  # type: ignore[arg-type]
+        (
+            lambda: HttpStatelessClient("a", "sse", "http://a", {"x": 5}),
+            "headers is a mapping with a text for each key",
+        ),  # type: ignore[dict-item]
+        (lambda: HttpStatelessClient("a", "sse", "http://a", allow_sampling=1), "allow_sampling is True or False"),  # type: ignore[arg-type]
+        (lambda: StdIOStatefulClient("a", "b", "-m server"), "args is a list of texts or None, not '-m server'"),
+        (lambda: StandIn(answers=("Hello.",)), "answers is a list with a Say or "),  # type: ignore[arg-type]
+        (lambda: Say(5), "text is a text, not 5"),  # type: ignore[call-arg, misc]
+        (lambda: Case(()), "users is empty: give a case at least one Person"),
+        (lambda: BargeIn(Speak("a.wav")), "give it one of after_ms, at_word and on_tool"),
+        (lambda: SessionConfig(temperature=99), "temperature is 99, it is between 0 and 2"),
+        (lambda: ResponseOverrides(temperature=-1), "temperature is -1, it is between 0 and 2"),
     ],
 )
 def test_a_value_of_another_kind_is_refused_by_the_name_of_its_option(
@@ -192,6 +307,17 @@ def test_a_value_of_another_kind_is_refused_by_the_name_of_its_option(
         lambda: ServerSettings(allowed_origins=["*", "https://a.example/"], max_lag_ms=30),  # type: ignore[arg-type]
         lambda: create_app(lambda user, greets, **more: agent()),
         lambda: WaitFor("something_of_a_newer_server"),
+        lambda: thinker(toolkit=[pay], memory=InMemoryMemory(), parallel_tool_calls=True, max_iters=np.int64(3)),
+        lambda: Delegate(ReActAgent, "ask", "Knows.", timeout_s=None),  # type: ignore[arg-type]
+        lambda: OpenAIChatModel("m", "k", timeout_s=np.float32(2), client_kwargs={"max_retries": 0}),
+        lambda: JSONSession(Path("sessions")),
+        lambda: Limits(grace_s=0, call_s=float("inf")),
+        lambda: ScriptedModel((Script("Hi."), CallTools([("pay", {"amount": 1})]))),  # type: ignore[arg-type]
+        lambda: PermissionEngine(mode="bypass"),
+        lambda: PermissionContext(mode="bypass"),  # type: ignore[arg-type]
+        lambda: HttpStatelessClient("a", "sse", "http://a", roots=[Path.cwd()], sampling=None),
+        lambda: StandIn(answers=[Say(text="Hi.")]),  # type: ignore[arg-type]
+        lambda: SessionConfig(temperature=2),
     ],
 )
 def test_what_fits_is_taken(write: Callable[[], object]) -> None:

@@ -370,7 +370,6 @@ def test_several_users_are_refused_by_name_of_the_file(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("case", "told"),
     [
-        (kit.Case(users=()), "users: the call has no users"),
         (kit.Case(users=(kit.Person(ASK, name="../ann"),)), r"users\[0\].name: '\.\./ann' cannot stand in the address"),
         (kit.Case(users=(kit.Person((t.Speak(),)),)), r"users\[0\].steps\[0\]: nothing to speak"),
         (kit.Case(users=(kit.Person(ASK),), costs={"transcribe": -1.0}), "costs.transcribe: a job cannot cost -1.0 s"),

@@ -9,7 +9,15 @@ from typing import Any
 from realtime.model.chat.answer import Answer
 from realtime.model.chat.arguments import Json, StructuredModel, function_of, structured_tool
 from realtime.model.chat.base import ChatResponse, ChatUsage
-from realtime.model.chat.failures import Endpoint, Refusal, client_of, retry_after_s, sdk, shown_address
+from realtime.model.chat.failures import (
+    Endpoint,
+    Refusal,
+    check_client_kwargs,
+    client_of,
+    retry_after_s,
+    sdk,
+    shown_address,
+)
 from realtime.model.chat.families import FAMILIES
 from realtime.model.chat.sdk_model import (
     SdkChatModel,
@@ -23,6 +31,7 @@ from realtime.model.chat.sdk_model import (
     sendable,
     text_of,
 )
+from realtime.options import PositiveInt, checked
 
 _STATUS = {
     "authentication_error": 401,
@@ -52,11 +61,12 @@ class AnthropicChatModel(SdkChatModel):
 
     family = FAMILIES["anthropic"]
 
+    @checked()
     def __init__(
         self,
         model_name: str,
         api_key: str | None = None,
-        max_tokens: int = 2048,
+        max_tokens: PositiveInt = 2048,
         stream: bool = True,
         thinking: Json | None = None,
         client_kwargs: Json | None = None,
@@ -64,6 +74,7 @@ class AnthropicChatModel(SdkChatModel):
         **settings: Any,
     ) -> None:
         for_client = {**(client_kwargs or {})}
+        check_client_kwargs(for_client, "api_key")
         address_from = base_url_in(for_client, "ANTHROPIC_BASE_URL")
         if "max_retries" in for_client:
             settings["retries"] = for_client.pop("max_retries")

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from realtime.message import DataBlock, TextBlock, ThinkingBlock, ToolCallBlock
+from realtime.options import checked
 from realtime.runtime import unique_id, wall_clock_iso
 
 ChatBlock = TextBlock | ThinkingBlock | ToolCallBlock | DataBlock
@@ -55,6 +56,7 @@ class ChatResponse:
 class ChatModelBase:
     """A chat model of any family. Subclasses implement `__call__`."""
 
+    @checked()
     def __init__(self, model_name: str, stream: bool) -> None:
         self.model_name = model_name
         self.stream = stream

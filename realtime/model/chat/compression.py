@@ -18,6 +18,7 @@ from realtime.memory import MemoryBase
 from realtime.message import Msg, UserMsg
 from realtime.model.chat.base import ChatModelBase
 from realtime.model.chat.responses import responses_of
+from realtime.options import PositiveInt, check_fields
 from realtime.token import TokenCounterBase
 
 logger = logging.getLogger(__name__)
@@ -85,9 +86,9 @@ class CompressionConfig:
     enable: bool
     agent_token_counter: TokenCounterBase
     """Counts the prompts of the agent's model."""
-    trigger_threshold: int
+    trigger_threshold: PositiveInt
     """Tokens of a prompt above which older messages are compressed."""
-    keep_recent: int = 3
+    keep_recent: PositiveInt = 3
     """The last messages that stay as they are; each round of a reply that goes on counts as one."""
     compression_prompt: str = COMPRESSION_PROMPT
     """The user message that asks for the summary."""
@@ -103,7 +104,7 @@ class CompressionConfig:
 
     Then no reply waits for it.
     """
-    trim_threshold: int | None = None
+    trim_threshold: PositiveInt | None = None
     """Tokens of a prompt that may be without a summary; None: any number.
 
     Where none can be had, the oldest messages of a longer prompt are left out.
@@ -112,10 +113,7 @@ class CompressionConfig:
     """Seconds for a summary."""
 
     def __post_init__(self) -> None:
-        for name in ("trigger_threshold", "keep_recent", "trim_threshold"):
-            value = getattr(self, name)
-            if value is not None and value < 1:
-                raise UsageError(f"{name} is at least 1, not {value}", code="bad_compression_config")
+        check_fields(self)
         used = {
             field.split(".")[0].split("[")[0] for _, field, _, _ in Formatter().parse(self.summary_template) if field
         }

@@ -24,6 +24,7 @@ from realtime.model.chat.sdk_model import (
     part_of,
     plain,
 )
+from realtime.options import checked
 
 logger = logging.getLogger(__name__)
 
@@ -57,6 +58,7 @@ class DashScopeChatModel(SdkChatModel):
 
     family = FAMILIES["dashscope"]
 
+    @checked()
     def __init__(
         self,
         model_name: str,

@@ -270,13 +270,17 @@ def sdk(module: str, package: str, extra: str) -> Any:
     return sys.modules[module]
 
 
+def check_client_kwargs(given: dict[str, Any], *own: str) -> None:
+    """Raise UsageError where `client_kwargs` holds one of the model's `own` arguments."""
+    if twice := [name for name in own if name in given]:
+        raise UsageError(f"client_kwargs holds {twice[0]!r}: it is an argument of the model", code="bad_client_kwargs")
+
+
 def client_of(make: Callable[..., Any], own: dict[str, Any], given: dict[str, Any]) -> Any:
     """Return an SDK's client with our `own` arguments and those of `client_kwargs`.
 
-    Raises UsageError for an argument of both, and for a SOCKS proxy without the package that speaks it.
+    Raises UsageError for a SOCKS proxy without the package that speaks it.
     """
-    if twice := sorted(own.keys() & given.keys()):
-        raise UsageError(f"client_kwargs holds {twice[0]!r}: it is an argument of the model", code="bad_client_kwargs")
     for scheme in ("https", "http"):
         try:
             proxy_for(f"{scheme}://provider.example")

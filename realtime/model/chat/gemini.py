@@ -13,7 +13,16 @@ from realtime.errors import UsageError
 from realtime.model.chat.answer import Answer
 from realtime.model.chat.arguments import Json, StructuredModel, function_of
 from realtime.model.chat.base import ChatResponse
-from realtime.model.chat.failures import ChatFailure, Endpoint, Refusal, client_of, retry_after_s, sdk, shown_address
+from realtime.model.chat.failures import (
+    ChatFailure,
+    Endpoint,
+    Refusal,
+    check_client_kwargs,
+    client_of,
+    retry_after_s,
+    sdk,
+    shown_address,
+)
 from realtime.model.chat.families import FAMILIES
 from realtime.model.chat.sdk_model import (
     SdkChatModel,
@@ -26,6 +35,7 @@ from realtime.model.chat.sdk_model import (
     plain,
 )
 from realtime.model.json_objects import merged
+from realtime.options import checked
 from realtime.tool.arguments import written_out
 
 _BASE_URL = "GOOGLE_GEMINI_BASE_URL"
@@ -58,6 +68,7 @@ class GeminiChatModel(SdkChatModel):
 
     family = FAMILIES["gemini"]
 
+    @checked()
     def __init__(
         self,
         model_name: str,
@@ -68,9 +79,11 @@ class GeminiChatModel(SdkChatModel):
         generate_kwargs: Json | None = None,
         **settings: Any,
     ) -> None:
+        for_client = {**(client_kwargs or {})}
+        if not for_client.get("vertexai"):
+            check_client_kwargs(for_client, "api_key")
         super().__init__(model_name, stream, **settings)
         genai = sdk("google.genai", "google-genai", "gemini")
-        for_client = {**(client_kwargs or {})}
         key, key_from = (
             ("", "`client_kwargs`")
             if for_client.get("vertexai")

@@ -14,6 +14,7 @@ from realtime.model.chat.failures import (
     ChatFailure,
     Endpoint,
     Refusal,
+    check_client_kwargs,
     client_of,
     retry_after_s,
     sdk,
@@ -32,6 +33,7 @@ from realtime.model.chat.sdk_model import (
     sendable,
     text_of,
 )
+from realtime.options import checked
 
 logger = logging.getLogger(__name__)
 
@@ -54,6 +56,7 @@ class OpenAIChatModel(SdkChatModel):
 
     family = FAMILIES["openai"]
 
+    @checked()
     def __init__(
         self,
         model_name: str,
@@ -66,6 +69,7 @@ class OpenAIChatModel(SdkChatModel):
         **settings: Any,
     ) -> None:
         for_client = {**(client_kwargs or {})}
+        check_client_kwargs(for_client, "api_key", "organization")
         is_needed, address_from = "base_url" not in for_client, base_url_in(for_client, "OPENAI_BASE_URL")
         if "max_retries" in for_client:
             settings["retries"] = for_client.pop("max_retries")

@@ -28,6 +28,7 @@ from realtime.model.chat.failures import ChatFailure, Endpoint, Refusal, missing
 from realtime.model.chat.families import Family
 from realtime.model.chat.sampling import write
 from realtime.model.credentials import http_address, set_in, usable_key
+from realtime.options import Count, PositiveInt, checked
 from realtime.runtime import Runtime
 from realtime.tool.context import Sampling
 
@@ -59,14 +60,15 @@ class SdkChatModel(ChatModelBase, ABC):
     endpoint: Endpoint
     """Whom it asks, as its errors name it."""
 
+    @checked(above_0=("timeout_s",))
     def __init__(
         self,
         model_name: str,
         stream: bool,
         *,
         timeout_s: float = TIMEOUT_S,
-        retries: int = RETRIES,
-        max_answer_chars: int = MAX_ANSWER_CHARS,
+        retries: Count = RETRIES,
+        max_answer_chars: PositiveInt = MAX_ANSWER_CHARS,
         runtime: Runtime = _RUNTIME,
     ) -> None:
         if not model_name:

@@ -13,6 +13,7 @@ from realtime.model.services import SERVICES
 from realtime.model.socket_model import SocketModel
 from realtime.model.voices import GEMINI as VOICES
 from realtime.model.wire import Dial, Link, Receiver, Tap, WireLimits, dial_websocket
+from realtime.options import checked
 from realtime.runtime import Runtime
 
 __all__ = ["VOICES", "GeminiCodec", "GeminiRealtimeModel", "Resumption", "profile_of"]
@@ -59,6 +60,7 @@ class GeminiRealtimeModel(SocketModel):
 
     service = SERVICES["gemini"]
 
+    @checked()
     def __init__(
         self,
         model_name: str = "gemini-2.5-flash-native-audio-preview-09-2025",

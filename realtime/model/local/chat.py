@@ -40,6 +40,7 @@ from realtime.model.local.language_model import (
     ReplyUsage,
 )
 from realtime.model.local.messages import messages_of, write_messages
+from realtime.options import checked
 from realtime.runtime import unique_id
 
 if TYPE_CHECKING:
@@ -252,6 +253,7 @@ class FormattedLanguageModel(_ByChatModel):
     _signatures: dict[str, Json] | None = None
     """Signatures by the ids of tool calls; None outside of calls."""
 
+    @checked()
     def __init__(
         self,
         model: ChatModelBase,
@@ -300,6 +302,7 @@ class ChatLanguageModel(_ByChatModel):
     Loads the `openai` package (1 s). Raises UsageError if it is missing, or for an invalid address or model.
     """
 
+    @checked(above_0=("timeout_s",))
     def __init__(
         self,
         base_url: str,

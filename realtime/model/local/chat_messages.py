@@ -14,6 +14,7 @@ from typing import Any
 from realtime.event.base import Item
 from realtime.event.config import ToolDeclaration
 from realtime.message.speakers import own_words, speaker_and_words, spoken_by
+from realtime.options import Count, check_fields
 
 Json = dict[str, Any]
 
@@ -35,8 +36,11 @@ class HistoryLimits:
     The default length is about 4,000 tokens, Ollama's default limit of a prompt.
     """
 
-    messages: int = 100
-    chars: int = 16_000
+    messages: Count = 100
+    chars: Count = 16_000
+
+    def __post_init__(self) -> None:
+        check_fields(self)
 
 
 def after_own_words(history: Sequence[Item]) -> str:

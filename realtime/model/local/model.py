@@ -21,6 +21,7 @@ from realtime.model.local.speculation import DraftCounts, Mode, Speculation, mod
 from realtime.model.local.voice import DEFAULT_VOICE, HIBARI_VOICES, choose_voice
 from realtime.model.local.voice import SAMPLE_RATE_HZ as OUTPUT_RATE_HZ
 from realtime.model.local.weights import EARS
+from realtime.options import check_options
 from realtime.runtime import Runtime
 
 
@@ -85,6 +86,8 @@ class LocalRealtimeModel(RealtimeModel):
         whisper_dir: str | Path | None = None,
         engine: SpeechEngine | None = None,
     ) -> None:
+        # What a language model may be is said by `for_calls`.
+        check_options(LocalRealtimeModel.__init__, {k: v for k, v in locals().items() if k != "language_model"})
         self.voice = voice
         self.ears = ears_called(ears or os.environ.get(EARS) or "fast")
         if language_model is None:

@@ -15,6 +15,7 @@ from realtime.model.openai_family.dashscope_shapes import INPUT_RATE_HZ, family_
 from realtime.model.openai_family.model import FamilyModel
 from realtime.model.services import SERVICES
 from realtime.model.wire import Dial, Tap, WireLimits, dial_websocket
+from realtime.options import checked
 
 __all__ = ["DashScopeCodec", "DashScopeRealtimeModel", "profile_of", "realtime_url"]
 
@@ -82,6 +83,7 @@ class DashScopeRealtimeModel(FamilyModel):
 
     service = SERVICES["dashscope"]
 
+    @checked()
     def __init__(
         self,
         model_name: str = "qwen3-omni-flash-realtime",

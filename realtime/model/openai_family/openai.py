@@ -11,6 +11,7 @@ from realtime.model.openai_family.openai_codec import OpenAICodec
 from realtime.model.services import SERVICES
 from realtime.model.voices import OPENAI as VOICES
 from realtime.model.wire import Dial, Tap, WireLimits, dial_websocket
+from realtime.options import checked
 
 __all__ = ["VOICES", "OpenAICodec", "OpenAIRealtimeModel", "profile_of"]
 
@@ -45,6 +46,7 @@ class OpenAIRealtimeModel(FamilyModel):
 
     service = SERVICES["openai"]
 
+    @checked()
     def __init__(
         self,
         model_name: str = "gpt-realtime-2.1",

@@ -18,8 +18,9 @@ from typing import Any, Literal
 import msgspec
 
 from realtime.client.outbox import Client
+from realtime.errors import BadOption
 from realtime.event.config import SessionConfig
-from realtime.options import check_fields
+from realtime.options import check_fields, checked
 from realtime.state.files import replace_file
 from realtime.testing.cases.expected import Expected
 from realtime.testing.cases.stand_in import StandIn
@@ -88,6 +89,8 @@ class Case(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_field
 
     def __post_init__(self) -> None:
         check_fields(self)
+        if not self.users:
+            raise BadOption("users is empty: give a case at least one Person with steps")
 
     @property
     def called_tools(self) -> set[str]:
@@ -95,6 +98,7 @@ class Case(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_field
         return {name for stand_in in self.models.values() for name in stand_in.tools}
 
 
+@checked()
 def load_case(path: str | Path) -> tuple[Case, Path]:
     """Load a case from a folder or an audio file; return it with its folder.
 
@@ -143,8 +147,6 @@ def read_case(folder: Path) -> Case:
 
 def check_case(case: Case, file: Path) -> None:
     """Raise CaseError, naming `file`, for a case that cannot be done."""
-    if not case.users:
-        raise CaseError(file, "the call has no users", "Give users at least one entry with steps.", place="users")
     for number, person in enumerate(case.users):
         if not _USER_NAME.fullmatch(person.name):
             problem = f"{person.name!r} cannot stand in the address of a call"
@@ -201,8 +203,6 @@ def _check_steps(case: Case, file: Path) -> None:
     for person_number, person in enumerate(case.users):
         for number, step in enumerate(person.steps):
             place = f"users[{person_number}].steps[{number}]"
-            if isinstance(step, BargeIn) and [step.after_ms, step.at_word, step.on_tool].count(None) != 2:
-                raise CaseError(file, "it does not say when", "Give one of after_ms, at_word and on_tool.", place=place)
             speech = step.speech if isinstance(step, BargeIn) else step
             if isinstance(speech, Speak) and bool(speech.audio) == (speech.pcm is not None):
                 raise CaseError(file, "nothing to speak", "Name an audio file.", place=place)

@@ -15,6 +15,9 @@ class ToolUse(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fi
     name: str
     arguments: dict[str, Any] = {}
 
+    def __post_init__(self) -> None:
+        check_fields(self)
+
 
 class Expected(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
     """The expected outcome of a call. None and empty expect nothing."""

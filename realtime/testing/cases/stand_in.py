@@ -51,6 +51,7 @@ from realtime.model.script import (
     tone,
 )
 from realtime.model.scripted import MANUAL_PROFILE, PROFILE, ScriptedConnection
+from realtime.options import check_fields
 from realtime.runtime import Runtime
 from realtime.testing.cases.expected import ToolUse
 from realtime.testing.client.steps import Ms
@@ -63,7 +64,10 @@ _PROFILE = msgspec.structs.replace(PROFILE, leaves_responses=True)
 
 
 class _Part(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True, tag_field="do"):
-    pass
+    """Base of the parts."""
+
+    def __post_init__(self) -> None:
+        check_fields(self)
 
 
 class Hear(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
@@ -78,6 +82,9 @@ class Hear(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_field
     to_ms: Ms | None = None
     noticed_ms: Ms | None = None
     ended_ms: Ms | None = None
+
+    def __post_init__(self) -> None:
+        check_fields(self)
 
 
 class Say(_Part, frozen=True, tag="say"):
@@ -146,6 +153,9 @@ class StandIn(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fi
     answers: tuple[Answer, ...] = ()
     otherwise: Answer | None = None
     """The answer once `answers` is used up; None: no answer."""
+
+    def __post_init__(self) -> None:
+        check_fields(self)
 
     @property
     def tools(self) -> set[str]:

@@ -26,6 +26,7 @@ from realtime.errors import ProviderError, UsageError
 from realtime.model.base import Address, Connection, Frame, History, OnEvent, Profile, RealtimeModel, Settings
 from realtime.model.services import SERVICES
 from realtime.model.wire import Dial, Link, Receiver, Tap, WireLimits
+from realtime.options import checked
 from realtime.runtime import Runtime, iso
 from realtime.testing.cassettes.format import (
     FILE_NAME,
@@ -307,6 +308,7 @@ class RecordingModel(RealtimeModel):
     provider that is not in `SERVICES`.
     """
 
+    @checked()
     def __init__(
         self,
         below: RealtimeModel,

@@ -28,6 +28,7 @@ from realtime.errors import ProviderError
 from realtime.model.base import Address, Connection, Frame, History, OnEvent, Profile, RealtimeModel, Settings
 from realtime.model.services import SERVICES
 from realtime.model.wire import Link, Receiver, Tap, WireLimits
+from realtime.options import checked
 from realtime.runtime import Runtime
 from realtime.testing.cassettes.format import (
     G711_BYTES_PER_MS,
@@ -404,6 +405,7 @@ class RecordedModel(RealtimeModel):
         return [text for replay in self.replays for text in (*replay.extra, *replay.leftovers())]
 
 
+@checked()
 def recorded_model(
     path: str | Path,
     strict: bool = True,

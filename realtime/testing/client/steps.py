@@ -74,6 +74,11 @@ class BargeIn(_Step, frozen=True, tag="barge_in"):
     """The agent calls this tool."""
     timeout_ms: Ms = 30_000
 
+    def __post_init__(self) -> None:
+        check_fields(self)
+        if [self.after_ms, self.at_word, self.on_tool].count(None) != 2:
+            raise BadOption("a BargeIn says when: give it one of after_ms, at_word and on_tool")
+
 
 class Silence(_Step, frozen=True, tag="silence"):
     """Says nothing for `ms`. The microphone stays on."""

@@ -442,8 +442,6 @@ class _Exchange:
 def _check(step: Step, number: int, name: str, page: Page) -> None:
     """Raise CaseError for an impossible step."""
     match step:
-        case BargeIn() if [step.after_ms, step.at_word, step.on_tool].count(None) != 2:
-            problem, remedy = "it does not say when", "Give one of after_ms, at_word and on_tool"
         case Network() if not (0 <= step.loss <= 1 and step.jitter_ms >= 0 and step.delay_ms >= 0):
             problem, remedy = "loss is a share from 0 to 1, times are not negative", "Correct the numbers"
         case Loudspeaker() if step.delay_ms < 10 or step.decay_ms < 0:

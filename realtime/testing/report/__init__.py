@@ -20,6 +20,7 @@ from typing import Any
 
 import msgspec
 
+from realtime.options import checked
 from realtime.testing.record import CallRecord
 from realtime.testing.report.data import run_data, run_text
 from realtime.testing.report.diff import VERSION, Digest, RunDigest, compare, digest, read_digest
@@ -39,6 +40,7 @@ class RunOutcome:
     failure: str | None = None
 
 
+@checked()
 def write_report(
     runs: Iterable[RunOutcome | CallRecord],
     path: str | os.PathLike[str],

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, Self, TypedDict
 
 from realtime.errors import ToolError, UsageError
+from realtime.options import check_options
 from realtime.tool.context import Sampler, Sampling
 from realtime.tool.mcp.remote_call import MAX_QUESTIONS, OnElicit, current_call
 from realtime.tool.mcp.running_calls import RunningCalls
@@ -75,6 +76,7 @@ class Permits:
             raise UsageError(
                 f"an MCP client has no option {min(unknown)!r}; there are: {', '.join(sorted(known.__annotations__))}"
             )
+        check_options(known, grants)
         for root in (roots := grants.get("roots")) or ():
             uri_of(root)
         sampling = grants.get("sampling")

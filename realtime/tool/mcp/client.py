@@ -9,9 +9,10 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import TYPE_CHECKING, Any, Unpack
 
 from realtime.errors import BadTool
+from realtime.options import checked
 from realtime.tool.mcp.answers import Grants, Permits
 from realtime.tool.mcp.function import MCPToolFunction
-from realtime.tool.mcp.http import HttpGrants, HttpTransport, check_transport, http_streams
+from realtime.tool.mcp.http import HttpGrants, HttpTransport, http_streams
 from realtime.tool.mcp.link import Link, SessionGone
 from realtime.tool.mcp.remote_call import RemoteCall
 from realtime.tool.mcp.sdk import check_installed
@@ -34,6 +35,7 @@ class MCPClientBase:
     `dial_s`: seconds to connect. Raises UsageError for a grant that `known` has not.
     """
 
+    @checked(above_0=("dial_s",))
     def __init__(self, name: str, dial_s: float, grants: Grants, known: type[Grants] = Grants) -> None:
         check_installed()
         self.name = name
@@ -114,6 +116,7 @@ class HttpClient(MCPClientBase):
     what `HttpGrants` has.
     """
 
+    @checked(above_0=("timeout", "sse_read_timeout"))
     def __init__(
         self,
         name: str,
@@ -124,7 +127,6 @@ class HttpClient(MCPClientBase):
         sse_read_timeout: float = 60 * 5,
         **client_kwargs: Unpack[HttpGrants],
     ) -> None:
-        check_transport(transport)
         super().__init__(name, timeout, client_kwargs, HttpGrants)
         if transport == "sse":
             self._protocol = "legacy"

@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager
 from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Literal
 
-from realtime.errors import ToolError, UsageError
+from realtime.errors import ToolError
 from realtime.tool.mcp.answers import Grants
 from realtime.tool.mcp.gate import MAX_MESSAGE_BYTES, Scales
 from realtime.tool.mcp.heads import bound_heads
@@ -34,12 +34,6 @@ class HttpGrants(Grants, total=False):
     """Makes the HTTP client; called with `headers`, `timeout` and `auth`."""
     terminate_on_close: bool
     """Whether the session at the server ends with the connection."""
-
-
-def check_transport(transport: str) -> None:
-    """Raise UsageError for a transport that is not there."""
-    if transport not in ("streamable_http", "sse"):
-        raise UsageError(f"there is no transport {transport!r}: use 'streamable_http' or 'sse'")
 
 
 @asynccontextmanager

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal, Self, Unpack
 
 from realtime.errors import ToolError, WrongTime
+from realtime.options import checked
 from realtime.tool.mcp.answers import Grants
 from realtime.tool.mcp.client import HttpClient, MCPClientBase, close
 from realtime.tool.mcp.link import Link
@@ -197,6 +198,7 @@ class StdIOStatefulClient(StatefulClientBase):
     its standard error appears in that of this process. `timeout` (seconds) is for its start; `Grants` has the rest.
     """
 
+    @checked(above_0=("timeout",))
     def __init__(
         self,
         name: str,

@@ -1,5 +1,7 @@
 """How soon a server of tools starts and answers is up to the machine: tests wait for it as long as for anything."""
 
+from inspect import unwrap
+
 import pytest
 
 from realtime.tool.mcp import StdIOStatefulClient
@@ -10,7 +12,6 @@ from tests.volumes import HANG_S
 @pytest.fixture(autouse=True)
 def patient_clients(monkeypatch: pytest.MonkeyPatch) -> None:
     """Clients that are not given another limit."""
-    headers, _, silence_s = HttpClient.__init__.__defaults__ or ()
-    monkeypatch.setattr(HttpClient.__init__, "__defaults__", (headers, HANG_S, silence_s))
-    assert StdIOStatefulClient.__init__.__kwdefaults__ is not None
-    monkeypatch.setitem(StdIOStatefulClient.__init__.__kwdefaults__, "timeout", HANG_S)
+    headers, _, silence_s = (http := unwrap(HttpClient.__init__)).__defaults__ or ()
+    monkeypatch.setattr(http, "__defaults__", (headers, HANG_S, silence_s))
+    monkeypatch.setitem(unwrap(StdIOStatefulClient.__init__).__kwdefaults__ or {}, "timeout", HANG_S)

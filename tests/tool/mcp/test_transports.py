@@ -117,7 +117,7 @@ async def test_a_server_gets_no_variables_of_this_process_but_those_it_is_given(
 
 
 def test_wrong_arguments_are_refused_at_once() -> None:
-    with pytest.raises(UsageError, match="no transport 'http'"):
+    with pytest.raises(UsageError, match="transport is one of 'streamable_http', 'sse', not 'http'"):
         HttpStatelessClient("shop", "http", "http://shop.example/mcp")  # type: ignore[arg-type]
     with pytest.raises(UsageError, match="no option 'verify'"):
         HttpStatefulClient("shop", "sse", "http://shop.example/sse", verify=False)  # type: ignore[call-arg]
