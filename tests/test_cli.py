@@ -562,6 +562,25 @@ def test_doctor_names_the_variables_of_each_provider_and_whether_they_are_set() 
     assert found["DashScope"].fix == "export DASHSCOPE_API_KEY=..."
 
 
+@pytest.mark.parametrize(
+    ("told", "name", "sentence"),
+    [
+        ({"OPENAI_API_KEY": "sk-a\nb4711"}, "OpenAI", "the key in OPENAI_API_KEY has a line end"),
+        ({"OPENAI_API_KEY": "Bearer sk-4711"}, "OpenAI", "the key in OPENAI_API_KEY has a blank"),
+        ({"GEMINI_API_KEY": "4711", "GOOGLE_GEMINI_BASE_URL": "ftp://x"}, "Gemini", "GOOGLE_GEMINI_BASE_URL is to be"),
+        ({"REALTIME_LLM_PROVIDER": "opnai"}, "chat endpoint", "REALTIME_LLM_PROVIDER is one of"),
+    ],
+)
+async def test_doctor_fails_for_a_setting_that_no_call_could_use_and_dials_nothing(
+    told: dict[str, str], name: str, sentence: str
+) -> None:
+    finding = next(one for one in doctor.examine(told) if one.name == name)
+    assert (finding.available, finding.needed) == (False, True)
+    assert sentence in finding.detail
+    assert "4711" not in finding.detail
+    assert await doctor.try_keys(told) == []
+
+
 LLM = {"REALTIME_LLM_PROVIDER": "gemini", "REALTIME_LLM_MODEL": "m"}
 
 

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from importlib import import_module
 from typing import Any, cast
 
-from realtime.errors import ProviderError
+from realtime.errors import ProviderError, UsageError
 from realtime.model.base import RealtimeModel
-from realtime.model.credentials import pasted, set_in, usable_key
+from realtime.model.credentials import parts_of_address, pasted, set_in, usable_key
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +45,15 @@ class Service:
     def has_key(self, environment: Mapping[str, str]) -> bool:
         """Whether a key is set. Whether it is a good one, only the service knows."""
         return bool(set_in(environment, self.key_variables)[0])
+
+    def problem(self, environment: Mapping[str, str]) -> str:
+        """What is wrong with the key or the address in the environment; "" where nothing can be seen."""
+        try:
+            self.key(environment)
+            parts_of_address(self.url(environment), self.base_url_variable)
+        except UsageError as error:
+            return error.message
+        return ""
 
     def key_variable(self, environment: Mapping[str, str]) -> str:
         """The variable that holds its key, or that should."""

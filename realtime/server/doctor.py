@@ -68,8 +68,8 @@ def examine(environment: Mapping[str, str] = os.environ) -> list[Finding]:
 
 
 async def try_keys(environment: Mapping[str, str] = os.environ) -> list[Finding]:
-    """Test each configured API key by opening a session with its provider."""
-    keyed = [service for service in SERVICES.values() if service.has_key(environment)]
+    """Test each usable API key by opening a session with its provider."""
+    keyed = [one for one in SERVICES.values() if one.has_key(environment) and not one.problem(environment)]
     return [*await asyncio.gather(*(_try_key(service, environment) for service in keyed))]
 
 
@@ -149,6 +149,9 @@ def _service(service: Service, environment: Mapping[str, str]) -> Finding:
     detail = _which_are_set((*service.key_variables, service.base_url_variable), environment)
     fix = f"export {service.key_variables[0]}=..."
     gives = f"agents with the realtime models of {service.company}"
+    problem = service.problem(environment)
+    if problem:
+        return Finding(service.title, False, f"{detail}; {problem}", gives, needed=True)
     return Finding(service.title, service.has_key(environment), detail, gives, fix)
 
 
@@ -164,6 +167,8 @@ def _chat_endpoint(environment: Mapping[str, str]) -> Finding:
         "a language model for the embedded model; only words go there",
         f"export {CHAT_BASE_URL}=... {CHAT_MODEL}=..., such as http://127.0.0.1:11434/v1 and a model of Ollama, or "
         f"{CHAT_PROVIDER}={'|'.join(FAMILIES)} {CHAT_MODEL}=... and the provider's key",
+        # Half a choice is a mistake; none is fine.
+        needed=bool(wrong),
     )
 
 
