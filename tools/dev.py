@@ -45,8 +45,8 @@ TOOLS = {
 # and those of the asyncio tests cannot share one. Two, because a page mostly waits for sound to be played.
 WEB_TESTS = "tests/web"
 CORES = os.cpu_count() or 1
-# A third of the time is spent waiting for sockets, and each worker reads all tests: two for each core.
-WORKERS = ("-n", str(min(8, 2 * CORES)))
+# Tests on sockets mostly wait: three workers for each core.
+WORKERS = ("-n", str(min(8, 3 * CORES)))
 WEB_WORDS = (WEB_TESTS, "-n", "2")
 # What `make check` runs: the cores, which decide without an event loop, and what reads them whole.
 CHECKED = (

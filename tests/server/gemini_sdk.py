@@ -94,6 +94,8 @@ class Ear:
     def __init__(self, session: Any) -> None:
         self.sdk = session
         self.frames: list[Json] = []
+        # One that leaves with messages unread waits for the server's farewell behind them: not for ten seconds.
+        session._ws.close_timeout = 0.3
         recorder: Any = _Recorder(session._ws, self.frames)
         session._ws = recorder
 

@@ -168,7 +168,9 @@ class Place:
     ) -> AsyncIterator[Client]:
         address = self.url.replace("http", "ws", 1) + path
         offered: Any = list(subprotocols) or None
-        async with connect(address, subprotocols=offered, compression=None, max_size=None, **more) as connection:
+        # A client that leaves with messages unread would wait ten seconds for the other side's farewell behind them.
+        more = {"compression": None, "max_size": None, "max_queue": None, **more}
+        async with connect(address, subprotocols=offered, **more) as connection:
             yield Client(connection)
 
 
