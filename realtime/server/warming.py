@@ -69,9 +69,13 @@ def embedded_model_of(make_agent: Callable[..., object]) -> LocalRealtimeModel |
     Its agents are not made before there is a call, so this reads what the function names.
     """
     namespace = getattr(make_agent, "__globals__", {})
-    names = getattr(getattr(make_agent, "__code__", None), "co_names", ())
+    code = getattr(make_agent, "__code__", None)
+    names, constants = getattr(code, "co_names", ()), getattr(code, "co_consts", ())
     made = [one for one in namespace.values() if isinstance(one, LocalRealtimeModel)]
     if made:
         return made[0]
-    is_named = LocalRealtimeModel.__name__ in names or any(one is LocalRealtimeModel for one in namespace.values())
+    opens = "open_model" in names and any(isinstance(one, str) and one.startswith("local") for one in constants)
+    is_named = (
+        opens or LocalRealtimeModel.__name__ in names or any(one is LocalRealtimeModel for one in namespace.values())
+    )
     return LocalRealtimeModel() if is_named else None

@@ -105,6 +105,11 @@ def embeds() -> RealtimeAgent:
     return RealtimeAgent("Friday", "", LocalRealtimeModel())
 
 
+def opens_local() -> RealtimeAgent:
+    """The factory of a program that opens its model by name."""
+    return RealtimeAgent("Friday", "", open_model("local"))
+
+
 def embeds_nothing() -> RealtimeAgent:
     return RealtimeAgent("Friday", "", scripted)  # noqa: F821 - a name of its own module
 
@@ -112,6 +117,7 @@ def embeds_nothing() -> RealtimeAgent:
 async def test_an_agent_of_a_program_waits_for_no_weights_either() -> None:
     """The parts load when the server starts; an agent is made first for a call."""
     assert isinstance(embedded_model_of(embeds), LocalRealtimeModel)
+    assert isinstance(embedded_model_of(opens_local), LocalRealtimeModel)
     namespace: dict[str, object] = {"RealtimeAgent": RealtimeAgent, "scripted": ScriptedModel(echo_bot("Hello."))}
     assert embedded_model_of(FunctionType(embeds_nothing.__code__, namespace)) is None
     mine = LocalRealtimeModel(engine=engine())
