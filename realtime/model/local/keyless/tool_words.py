@@ -143,6 +143,7 @@ UNDECIDED = re.compile(
     r"\b(?:(?:i|we)(?:'ll| will| have to| need to) (?:think (?:about|on|it over)|sleep on)|let (?:me|us) think"
     r"|(?:haven't|have not) (?:\w+ )?decided|(?:can't|cannot) decide|still thinking|not (?:just )?yet$"
     r"|(?:i'm|i am|we're|just) (?:only |just )?thinking (?:aloud|out loud|about)"
+    r"|if (?:you were|i were|i was) (?:me|you|in (?:my|your))"
     r"|(?:one|some) ?day$|someday$|sometime$|eventually$)"
 )
 """Words behind an order that take it back for now; the text is of one sentence."""
