@@ -391,7 +391,7 @@ async def dashscope(place: Place, weather: Weather | None, push_to_talk: bool) -
 
 
 class GeminiCaller(Caller):
-    """The official google-genai SDK. Every error of this protocol closes the socket and is the reason of the close."""
+    """The official google-genai SDK. An error closes the socket and is the reason of the close; a warning does not."""
 
     survives_errors = False
 
@@ -429,6 +429,8 @@ class GeminiCaller(Caller):
         try:
             async for message in self.ear.sdk.receive():
                 await self._note(message)
+                if (warning := self.ear.frames[-1].get("warning")) is not None:
+                    self.complaints.append(warning["message"])
                 break
         except errors.APIError as error:
             self.complaints.append(str(error))
