@@ -947,3 +947,40 @@ def test_a_temperature_may_be_below_zero() -> None:
 def test_an_order_is_not_remembered_instead(words: str, is_remark: bool) -> None:
     answer = Chat(LAKE, tools=False).ask(words)
     assert any(one in answer for one in ("remember", "Noted", "Got it")) is is_remark
+
+
+TEXTER = tool("send_text", "Send a text message.", "to message", to=TEXT, message=TEXT)
+TAXI = tool("get_taxi", "Get a taxi.", "place", place=TEXT)
+
+
+def test_whom_a_message_is_for_is_not_the_message() -> None:
+    replies = talk((TEXTER,), "Send Ann a text that the dog is fine.")
+    assert called(replies) == [("send_text", {"to": "Ann", "message": "the dog is fine"})]
+    assert called(talk((WIRE,), "Inform the skipper that the wind is gone now.")) == [
+        ("send_message", {"message": "the wind is gone now"})
+    ]
+
+
+@pytest.mark.parametrize(
+    ("offered", "words", "waits"),
+    [
+        (NOTE, "Leave a message if he is out.", True),
+        (TAXI, "If it rains, get me a taxi to Main Street.", True),
+        (TAXI, "If you can, get me a taxi to Main Street.", False),
+        (KAYAKS, "Rent two kayaks on Friday if we can swim there.", True),
+        (KAYAKS, "Rent two kayaks on Friday if I could have them at noon.", False),
+    ],
+)
+def test_no_kind_of_tool_waits_for_a_condition(offered: ToolDeclaration, words: str, waits: bool) -> None:
+    replies = talk((offered,), words)
+    assert said(replies) == (CANNOT_WAIT if waits else "")
+    assert bool(called(replies)) is not waits
+
+
+def test_what_one_would_do_is_no_order() -> None:
+    assert not called(talk((KAYAKS,), "I'd rent two kayaks on Friday if I could swim."))
+
+
+def test_a_day_that_is_past_is_told_beside_the_one_that_is_meant() -> None:
+    replies = talk((KAYAKS,), "We came last Monday, rent two kayaks for Friday.")
+    assert called(replies) == [("rent_kayaks", {"kayaks": 2, "day": "2026-12-04"})]

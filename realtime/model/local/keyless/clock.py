@@ -283,6 +283,11 @@ def _named_answer(asked: str, today: date) -> str | None:
     return f"It {'was' if goal < today else 'is'} on {named}."
 
 
+def is_past(text: str) -> bool:
+    """Whether a day is named as one that was: "last Friday"."""
+    return text.lower().startswith(("last ", "past ", "previous "))
+
+
 def iso_date(text: str, today: date | None) -> str | None:
     """Write a day that was said as a date, such as "2026-11-27"; None where that is not certain."""
     said = date_said(text, today or date.min)
@@ -291,7 +296,7 @@ def iso_date(text: str, today: date | None) -> str | None:
         weekdays = [name for name in WEEKDAYS["en"] if name.lower() in text.lower()]
         # "Monday the 3rd" where that is a Friday: one of both is wrong.
         return day.isoformat() if day is not None and weekdays in ([], [WEEKDAYS["en"][day.weekday()]]) else None
-    if today is None or text.lower().startswith(("last ", "past ", "previous ")):
+    if today is None or is_past(text):
         return None  # What is past, is asked for.
     near = {"today": 0, "tonight": 0, "tomorrow": 1, "the day after tomorrow": 2}
     for words, days in sorted(near.items(), key=lambda one: -len(one[0])):

@@ -399,7 +399,7 @@ def _timer_talk(situation: Situation) -> str | None:
 
 
 def _no_clock(situation: Situation) -> str | None:
-    """Say the date, or that there is no tool for it or for the time."""
+    """Say the date, or which tool is lacking."""
     if situation.today is not None and _asks(situation, "the date", clock.ASKS_DATE):
         return clock.date_answer(situation.plain, clock.said_in_full(situation.today))
     for what, asked in (("the time", clock.ASKS_TIME), ("the date", clock.ASKS_DATE)):

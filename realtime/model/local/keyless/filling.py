@@ -7,11 +7,11 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from datetime import date
 from typing import Any
 
-from realtime.model.local.keyless.clock import iso_date
+from realtime.model.local.keyless.clock import is_past, iso_date
 from realtime.model.local.keyless.parameters import NUMERIC, PEOPLE, WORDED, Parameter, Takes
 from realtime.model.local.keyless.reading import ARTICLES, CALLED, LONGEST_NAME, Command, Reading, trimmed
 from realtime.model.local.keyless.sure_values import ASKING, UNNAMING, is_value, takes_any
-from realtime.model.local.keyless.tool_words import FINITE, KNOWN_VERBS, LOOKS
+from realtime.model.local.keyless.tool_words import CONDITION, FINITE, KNOWN_VERBS, LOOKS
 from realtime.model.local.keyless.utterance import BOUNDARIES, Span, Utterance, seconds_of, stem_of
 from realtime.model.local.keyless.words import each, plain, stem
 
@@ -230,6 +230,8 @@ class _Filling:
         days = [span for span in self._said.days if self._reading.is_free(span)]
         times = [span for span in self._said.times if self._reading.is_free(span)]
         if one.takes is Takes.DAY:
+            if one.schema.get("format") == "date":
+                days = [span for span in days if not is_past(span.text)] or days
             return self._day(one, self._outside_text(days))
         if one.takes is Takes.TIME:
             return self._taken(self._outside_text(times)) or self._bare_hour(one)
@@ -466,7 +468,9 @@ class _Filling:
             return self._reading.to_the_end(at)
         if own is not None and self._is_only_named(own):
             return None
-        return self._free(one)
+        text = self._free(one)
+        # "Leave a message if he is out": what it waits for is no message.
+        return text if text is None or CONDITION.match(plain(text)) is None else None
 
     def _told_that(self, own: int | None) -> int | None:
         """Return where a text begins behind "the mechanic a message that"."""

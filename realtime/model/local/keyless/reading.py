@@ -109,6 +109,8 @@ class Reading:
         begin = at
         while (end := next((end for first, end in self.said.corrections if first == begin), None)) is not None:
             begin = end
+        if begin == at:
+            return None
         while begin < len(self.said) and self.said.tokens[begin] in ARTICLES | {"it's", "it", lead}:
             begin += 1
         end = begin
@@ -116,7 +118,7 @@ class Reading:
             end += 1
         if at < begin < end < len(self.said) and self.said.stems[end] == self.said.stems[at - 1]:
             end += 1  # "the apple tree, no, the pear tree"
-        if begin == at or end == begin or end - begin > LONGEST_NAME:
+        if end == begin or end - begin > LONGEST_NAME:
             return None
         self.use(at, end)
         return self._corrected(end, lead) or self.said.text(begin, end)

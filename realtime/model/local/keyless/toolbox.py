@@ -107,6 +107,7 @@ _AROUND_A_THING = frozenset(
 """Words around the name of a thing that is wanted."""
 _BELOW_ZERO = frozenset(("degrees", "celsius", "points", "metres", "meters", "decibels", "steps", "levels"))
 """What may be less than none."""
+_HOLDS = re.compile(r"(?:if|unless|once|as soon as|in case|should)\b")
 _ASKED_OF = frozenset(("i", "you", "we", "they", "he", "she", "my", "our", "the", "your", "anyone", "anybody"))
 """Whose deed "have" asks about: "have you booked a table"."""
 _SHORTEST_CONDITION = 2
@@ -187,6 +188,12 @@ def _standing(said: Utterance, request: ToolRequest, at: int) -> ToolRequest | N
         ADDS_CONDITION.match(sentence) for _, sentence in sentences[ordered + 1 : ordered + 2]
     )
     return replace(request, waits=waits, left_out=left_out(said, parameters_of(request.tool), request.values))
+
+
+def _is_held(said: Utterance) -> bool:
+    """Whether a sentence begins with what it waits for, and asks nothing."""
+    sentences = (" ".join(said.tokens[start:end]) for start, end in said.sentences())
+    return "?" not in said.said and any(_HOLDS.match(text) and CONDITION.match(text) for text in sentences)
 
 
 def _chosen_by_value(said: Utterance, tools: Sequence[ToolDeclaration]) -> ToolDeclaration | None:
@@ -386,7 +393,10 @@ def _request(said: Utterance, tool: ToolDeclaration, context: Context) -> ToolRe
     weight += sum(one.path in said_values for one in parameters if one.required)
     asks = is_capability and bool(parameters) and not said_values
     request = _made(tool, values, is_ordered=is_ordered, asks_ability=asks, weight=weight)
-    return request if subject.looks and not subject.is_odd else _standing(said, request, verb_end - 1)
+    if subject.looks and not subject.is_odd:
+        # "If it rains, get me a taxi" waits, whatever else the tool tells.
+        return replace(request, waits=_is_held(said))
+    return _standing(said, request, verb_end - 1)
 
 
 def _evidence(said: Utterance, subject: _Subject, verb: str, parameters: Sequence[Parameter]) -> int:
