@@ -770,3 +770,217 @@ def test_what_is_ordered_beside_it_is_not_dropped_silently(words: str, beside: s
 
 def test_an_order_in_the_future_is_no_remark() -> None:
     assert "remember" not in Chat(BAKERY, tools=False).ask("I'll take the same as last week.")
+
+
+KAYAKS = tool("rent_kayaks", "Rent kayaks for a day.", "day kayaks", day=DATE, kayaks=COUNT)
+BOATS = tool("book_boats", "Book boats for a day.", "day boats", day=DATE, boats=COUNT)
+NOTE = tool("leave_message", "Leave a message for the skipper.", "message", message=TEXT)
+WIRE = tool("send_message", "Send a message to the skipper.", "message", message=TEXT)
+LAKE = "You answer the phone of a boat hire. A kayak costs 20 euros a day. The jetty is behind the old mill."
+
+
+@pytest.mark.parametrize(
+    ("words", "answer"),
+    [
+        ("If the wind drops by Friday, rent us three kayaks.", CANNOT_WAIT),
+        ("Rent two kayaks on Friday if you have any for children.", CANNOT_WAIT),
+        ("Unless there is a storm, rent four kayaks on Friday.", CANNOT_WAIT),
+        ("Please rent two kayaks on Friday provided that my cousin is back.", CANNOT_WAIT),
+        ("When the ice is gone, I'd like to rent two kayaks for Friday.", CANNOT_WAIT),
+        ("If it's no trouble, rent two kayaks for Friday.", ""),
+        ("Rent two kayaks for Friday, if you like.", ""),
+        ("Could you rent two kayaks on Friday?", ""),
+    ],
+)
+def test_a_tool_with_any_verb_waits_for_no_condition(words: str, answer: str) -> None:
+    replies = talk((KAYAKS,), words)
+    assert said(replies).startswith(answer)
+    assert called(replies) == ([] if answer else [("rent_kayaks", {"kayaks": 2, "day": "2026-12-04"})])
+
+
+def test_advice_is_no_order() -> None:
+    assert not called(talk((KAYAKS,), "Would you rent two kayaks on Friday if you were me?"))
+    assert not called(talk((BOATS,), "Would you book two boats on Friday if you were in my shoes?"))
+
+
+def test_a_part_of_an_utterance_does_not_lose_its_condition() -> None:
+    replies = talk((KAYAKS, PLANT), "Rent two kayaks for Friday if it's calm, and tell me the fern plant status.")
+    assert CANNOT_WAIT in said(replies)
+    assert "rent_kayaks" not in dict(called(replies))
+
+
+@pytest.mark.parametrize("offered", [KAYAKS, BOATS])
+@pytest.mark.parametrize(
+    ("words", "day"),
+    [
+        ("on 7 April, I mean May", "2027-05-07"),
+        ("on the 7th of April, no, of May", "2027-05-07"),
+        ("on 7 April 2027, sorry, 2028", "2028-04-07"),
+        ("on 7 April, no, thank you, that's right", "2027-04-07"),
+        ("last Tuesday", None),
+        ("on the past Tuesday", None),
+        ("on Tuesday, last but not least", "2026-12-01"),
+        ("a week on Tuesday", None),
+        ("Tuesday week", None),
+        ("for a week on Tuesday", "2026-12-01"),
+    ],
+)
+def test_a_corrected_a_past_and_a_later_day_is_no_other(offered: ToolDeclaration, words: str, day: str | None) -> None:
+    verb, things = offered.name.split("_")
+    replies = talk((offered,), f"{verb} two {things} {words}")
+    assert called(replies) == ([(offered.name, {"day": day, things: 2})] if day is not None else [])
+    assert day is not None or said(replies) == "For which day?"
+
+
+@pytest.mark.parametrize(
+    ("offered", "words", "text"),
+    [
+        (WIRE, "Send the skipper a message that the rope broke again.", "the rope broke again"),
+        (WIRE, "send him a message um that that we are twenty minutes late", "we are twenty minutes late"),
+        (WIRE, "Message the skipper that I found that paddle.", "I found that paddle"),
+        (WIRE, "Send a message to the skipper that I miss you, please.", "I miss you"),
+        (WIRE, "Send him a message I'm coming again.", "I'm coming again"),
+        (NOTE, "Leave a message for Piet: the red kayak leaks.", "the red kayak leaks"),
+        (NOTE, "Could you leave him a message saying that the key is with Ann?", "the key is with Ann"),
+        (WIRE, "Send the skipper a message.", None),
+        (WIRE, "Send a message to that man at the jetty.", None),
+        (WIRE, "Can you send messages to members?", None),
+        (NOTE, "I want to leave a message.", None),
+        (NOTE, "Can I leave a message for the skipper?", None),
+    ],
+)
+def test_a_message_is_what_stands_behind_whom_it_is_for(offered: ToolDeclaration, words: str, text: str | None) -> None:
+    replies = talk((offered,), words)
+    assert called(replies) == ([(offered.name, {"message": text})] if text is not None else [])
+    assert text is not None or said(replies).endswith("What should it say?")
+
+
+def test_an_answer_is_a_message_as_a_whole() -> None:
+    replies = talk((NOTE,), "I want to leave a message.", "The left oar slips when I row again, thanks.")
+    assert called(replies) == [("leave_message", {"message": "The left oar slips when I row again"})]
+
+
+@pytest.mark.parametrize("offered", [KAYAKS, BOATS])
+@pytest.mark.parametrize(
+    "words",
+    [
+        "How much is it for two {} for three days?",
+        "What would two {} cost on Friday?",
+        "Can I get a price for two {} on Friday?",
+    ],
+)
+def test_a_question_for_a_price_orders_nothing(offered: ToolDeclaration, words: str) -> None:
+    words = words.format(offered.name.split("_")[1])
+    assert not called(talk((offered,), words, "Friday."))
+    assert "For which day" not in said(talk((offered,), words))
+
+
+@pytest.mark.parametrize(
+    ("asked", "answer"),
+    [
+        ("How old is he?", None),
+        ("How old is the jetty?", None),
+        ("Is she in for the day?", None),
+        ("What day is it two days from now?", "That is Sunday, November 29."),
+        ("What's the date in a week?", "That is Friday, December 4."),
+        ("What day is today?", "Today is Friday, November 27, 2026."),
+        ("Where is the jetty?", "The jetty is behind the old mill."),
+        ("What does a kayak cost a day?", "A kayak costs 20 euros a day."),
+        ("Is the jetty near the old mill?", "The jetty is behind the old mill."),
+    ],
+)
+def test_a_person_or_a_date_is_no_matter_of_the_shop(asked: str, answer: str | None) -> None:
+    prompt = Prompt(LAKE, [message("user", asked)], (KAYAKS,), today=FRIDAY)
+    told = said(respond_to(prompt))
+    assert told == answer if answer is not None else "kayak" not in told and "mill" not in told
+
+
+@pytest.mark.parametrize(
+    ("lines", "answer"),
+    [
+        (["My aunt has a farm near Cork, no, near Galway.", "Where is my aunt's farm?"], "near Galway."),
+        (["My aunt has a farm near Cork, no, near Galway.", "Who has a farm?"], "Your aunt has a farm near Galway."),
+        (["My key is under the mat, sorry, behind the pot.", "Where is my key?"], "Your key is behind the pot."),
+        (["We're camping by the lake until Sunday", "how long are we camping"], "until Sunday."),
+        (["I work with Tom since May, no, June.", "Since when do I work with Tom?"], "with Tom since June."),
+    ],
+)
+def test_what_was_said_with_a_preposition_is_told(lines: list[str], answer: str) -> None:
+    chat = Chat(LAKE, tools=False)
+    assert [chat.ask(line) for line in lines][-1].endswith(answer)
+
+
+@pytest.mark.parametrize("asked", ["How wide is the orchard?", "What colour is my orchard?", "Was the orchard dear?"])
+def test_what_may_have_been_told_is_not_denied(asked: str) -> None:
+    chat = Chat(LAKE, tools=False)
+    chat.ask("My uncle bought an orchard in spring.")
+    answers = [chat.ask(asked) for _ in range(3)]
+    assert not any("not told" in one or "know that yet" in one for one in answers)
+
+
+@pytest.mark.parametrize(
+    ("count", "kayaks"), [("minus two", None), ("-3", None), ("zero", None), ("two", 2), ("a dozen", 12)]
+)
+def test_fewer_than_one_thing_is_not_ordered(count: str, kayaks: int | None) -> None:
+    replies = talk((KAYAKS,), f"Rent {count} kayaks on Friday.")
+    assert [given["kayaks"] for _, given in called(replies)] == ([kayaks] if kayaks is not None else [])
+    assert kayaks is not None or said(replies) == "How many kayaks?"
+
+
+def test_a_temperature_may_be_below_zero() -> None:
+    freezer = tool("set_freezer", "Set the freezer.", "degrees", degrees=COUNT)
+    assert called(talk((freezer,), "Set the freezer to minus twenty degrees.")) == [("set_freezer", {"degrees": -20})]
+
+
+@pytest.mark.parametrize(
+    ("words", "is_remark"),
+    [
+        ("um so we we need like uh two paddles", False),
+        ("We are six and want to hire boats on Sunday.", False),
+        ("I'd like four of the yellow ones", False),
+        ("Our neighbours need a ladder.", True),
+        ("I like to swim in the lake.", True),
+        ("Remember that we need a new rope.", True),
+        ("My boss wants me to row.", True),
+    ],
+)
+def test_an_order_is_not_remembered_instead(words: str, is_remark: bool) -> None:
+    answer = Chat(LAKE, tools=False).ask(words)
+    assert any(one in answer for one in ("remember", "Noted", "Got it")) is is_remark
+
+
+TEXTER = tool("send_text", "Send a text message.", "to message", to=TEXT, message=TEXT)
+TAXI = tool("get_taxi", "Get a taxi.", "place", place=TEXT)
+
+
+def test_whom_a_message_is_for_is_not_the_message() -> None:
+    replies = talk((TEXTER,), "Send Ann a text that the dog is fine.")
+    assert called(replies) == [("send_text", {"to": "Ann", "message": "the dog is fine"})]
+    assert called(talk((WIRE,), "Inform the skipper that the wind is gone now.")) == [
+        ("send_message", {"message": "the wind is gone now"})
+    ]
+
+
+@pytest.mark.parametrize(
+    ("offered", "words", "waits"),
+    [
+        (NOTE, "Leave a message if he is out.", True),
+        (TAXI, "If it rains, get me a taxi to Main Street.", True),
+        (TAXI, "If you can, get me a taxi to Main Street.", False),
+        (KAYAKS, "Rent two kayaks on Friday if we can swim there.", True),
+        (KAYAKS, "Rent two kayaks on Friday if I could have them at noon.", False),
+    ],
+)
+def test_no_kind_of_tool_waits_for_a_condition(offered: ToolDeclaration, words: str, waits: bool) -> None:
+    replies = talk((offered,), words)
+    assert said(replies) == (CANNOT_WAIT if waits else "")
+    assert bool(called(replies)) is not waits
+
+
+def test_what_one_would_do_is_no_order() -> None:
+    assert not called(talk((KAYAKS,), "I'd rent two kayaks on Friday if I could swim."))
+
+
+def test_a_day_that_is_past_is_told_beside_the_one_that_is_meant() -> None:
+    replies = talk((KAYAKS,), "We came last Monday, rent two kayaks for Friday.")
+    assert called(replies) == [("rent_kayaks", {"kayaks": 2, "day": "2026-12-04"})]

@@ -111,6 +111,12 @@ _ASKS_FOR = (
 )
 
 
+_OF_SOMEONE = re.compile(r"\b(?:he|she|him|her|his|hers|he's|she's)\b")
+_COMMON_OF_SOMEONE = 2
+"""Words that a sentence has in common with a question about someone: "she" may be anyone."""
+_TELLS_AGE = re.compile(r"\b(?:years?|since|founded|aged?|[12]\d{3})\b", re.I)
+
+
 @dataclass(frozen=True, slots=True)
 class Brief:
     """What may be told of an agent's instructions.
@@ -131,6 +137,8 @@ class Brief:
         asked = content(question) - {stem(word) for word in me.lower().split()}
         if not self.facts or asked & self.forbidden:
             return None
+        is_of_someone = _OF_SOMEONE.search(question) is not None
+        asks_age = "how old" in question
         wants = frozenset().union(*(meant for pattern, meant in _ASKS_FOR if pattern.search(question)))
         wanted = _meanings(asked) | wants
         best, sentence = 0.0, None
@@ -138,6 +146,8 @@ class Brief:
             known = _meanings(words)
             # What only the kind of question asks for ("when") counts little beside a common word.
             common = asked & words
+            if (asks_age and not _TELLS_AGE.search(said)) or (is_of_someone and len(common) < _COMMON_OF_SOMEONE):
+                continue
             score = (
                 sum(1.3 if word in _SAME else 1.0 for word in common)
                 + 0.6 * len((wanted & known) - _meanings(common))

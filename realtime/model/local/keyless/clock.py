@@ -173,6 +173,11 @@ def _leap_year(asked: str, today: date) -> str:
     return f"{'Yes' if isleap(year) else 'No'}, {year} is {'a' if isleap(year) else 'no'} leap year."
 
 
+def said_in_full(day: date) -> str:
+    """Return a date as `get_date` does."""
+    return f"{_said(day)}, {day.year}"
+
+
 def _day_said(text: str) -> date | None:
     try:
         return datetime.strptime(text.strip(), "%A, %B %d, %Y").replace(tzinfo=UTC).date()
@@ -278,6 +283,11 @@ def _named_answer(asked: str, today: date) -> str | None:
     return f"It {'was' if goal < today else 'is'} on {named}."
 
 
+def is_past(text: str) -> bool:
+    """Whether a day is named as one that was: "last Friday"."""
+    return text.lower().startswith(("last ", "past ", "previous "))
+
+
 def iso_date(text: str, today: date | None) -> str | None:
     """Write a day that was said as a date, such as "2026-11-27"; None where that is not certain."""
     said = date_said(text, today or date.min)
@@ -286,8 +296,8 @@ def iso_date(text: str, today: date | None) -> str | None:
         weekdays = [name for name in WEEKDAYS["en"] if name.lower() in text.lower()]
         # "Monday the 3rd" where that is a Friday: one of both is wrong.
         return day.isoformat() if day is not None and weekdays in ([], [WEEKDAYS["en"][day.weekday()]]) else None
-    if today is None:
-        return None
+    if today is None or is_past(text):
+        return None  # What is past, is asked for.
     near = {"today": 0, "tonight": 0, "tomorrow": 1, "the day after tomorrow": 2}
     for words, days in sorted(near.items(), key=lambda one: -len(one[0])):
         if text.lower().startswith(words):

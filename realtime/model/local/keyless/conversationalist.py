@@ -208,11 +208,15 @@ def _answers(situation: Situation) -> list[_Answer]:
     said = split(situation.said)
     parts = standing(said)
     if len(parts) == 1:
-        return [_answer(situation if len(said) == 1 else situation.part(parts[0], 0))]
+        return [_answer(situation if parts == said else situation.part(parts[0], 0))]
     request = _requested(situation)
     if request is not None and _is_one_request(situation, request, parts):
         return _with_details(situation, request, parts)
     answers = [_answer(situation.part(part, place)) for place, part in enumerate(parts)]
+    if request is not None and request.waits:
+        answers = [
+            _Answer(_CANNOT_WAIT) if any(call.name == request.name for call in one.calls) else one for one in answers
+        ]
     if request is None and UNDECIDED.search(situation.plain) and any(one.calls for one in answers):
         return [_Answer(_TAKE_YOUR_TIME)]
     if (named := _renamed(situation, parts)) is not None:
@@ -365,7 +369,9 @@ _GOES_ON = rule_pattern(
 
 def _own_words(situation: Situation) -> str | None:
     """Answer with a sentence of the agent's own instructions."""
-    return situation.brief.about(situation.core, situation.me) if situation.asks else None
+    if not situation.asks or _asks(situation, "the date", clock.ASKS_DATE):
+        return None
+    return situation.brief.about(situation.core, situation.me)
 
 
 def _what_a_tool_lacks(situation: Situation) -> str | None:
@@ -393,7 +399,9 @@ def _timer_talk(situation: Situation) -> str | None:
 
 
 def _no_clock(situation: Situation) -> str | None:
-    """Say that there is no tool for the time or the date."""
+    """Say the date, or which tool is lacking."""
+    if situation.today is not None and _asks(situation, "the date", clock.ASKS_DATE):
+        return clock.date_answer(situation.plain, clock.said_in_full(situation.today))
     for what, asked in (("the time", clock.ASKS_TIME), ("the date", clock.ASKS_DATE)):
         if _asks(situation, what, asked):
             return f"I would need a tool for {what}, and none was given to me."

@@ -142,7 +142,7 @@ _KINDS = frozenset(
         stem,
         each(
             "colour kind type size brand number time day date year month place city town street country floor age old "
-            "call name"
+            "call name long far often"
         ),
     )
 )
@@ -164,17 +164,27 @@ _CORRECTS = re.compile(
 )
 """What takes back the statement before it: "actually no, Rex is the cat"."""
 _TAKES_BACK_HERE = re.compile(rf"[,.;]\s*(?=no[,.]|(?:no )?(?:{_CORRECTING})\b)", re.I)
+_PREPOSITIONS = (
+    "in|at|from|on|to|near|by|with|for|since|until|under|over|above|below|behind|before|after|beside|between|opposite"
+    "|outside|inside|around|next to|close to|across from"
+)
+_PREPOSITION = re.compile(rf"\b(?:{_PREPOSITIONS})(?=\s)", re.I)
 _VALUE_BEGINS = re.compile(
-    r"\b(?:is|are|was|were|am|i'm|called|named|in|at|from|on|to|like|love|have|drive|prefer)\s(?:(?:an?|the)\s)?",
+    rf"\b(?:is|are|was|were|am|i'm|called|named|{_PREPOSITIONS}|like|love|have|drive|prefer)\s(?:(?:an?|the)\s)?",
     re.I,
 )
-_BEFORE_A_VALUE = re.compile(r"(?:(?:it's|it is|in|at|from|on|to|an?|the)\s)+", re.I)
+_BEFORE_A_VALUE = re.compile(rf"(?:(?:it's|it is|{_PREPOSITIONS}|an?|the)\s)+", re.I)
 _MOST_VALUE_WORDS = 3
 _NO_VALUE = re.compile(
     r"\b(?:thanks|thank|worries|problem|way|idea|matter|need|clue|kidding|joking|bother|rush|hurry|doubt|offen[cs]e|pardon"
     r"|yeah|nope|never|nothing|wrong|correct|right|sure|later|maybe|whatever|second|minute|moment)\b",
     re.I,
 )
+_ORDERS = re.compile(
+    r"(?:(?:i|we|um|uh|like) ){0,3}(?:i|we)(?: really| just| also| still){0,2} (?:need|want|wish)\b"
+    r"|(?:i|we|i'm|we're|i've|we've)\b.{0,80}\band (?:(?:i|we) )?(?:need|want|would like|would love)\b"
+)
+"""What is ordered, and no fact to remember: "we need two bikes"."""
 _ABOUT_THE_AGENT = re.compile(r"\b(?:you|your|yours|yourself)\b")
 _NOT_MINE = re.compile(
     r"^(?:how (?:do|can|could|should|would|many|much)|can|could|may|should|do|does|would|will"
@@ -234,7 +244,8 @@ def _with_value(stated: str, part: str) -> str | None:
         return None
     if re.fullmatch(r"no\s*", lead[0], re.I):  # "tea, no sugar"
         return None
-    value = _BEFORE_A_VALUE.sub("", part[lead.end() :], count=1).strip(" .!,")
+    said = part[lead.end() :].strip(" .!,")
+    value = _BEFORE_A_VALUE.sub("", said, count=1) if _BEFORE_A_VALUE.match(said) else said
     words = re.findall(r"[\w']+", plain(value))
     # "No thanks" and "no, I do not" name no value.
     if (
@@ -244,6 +255,12 @@ def _with_value(stated: str, part: str) -> str | None:
         or _NO_VALUE.search(value)
     ):
         return None
+    first = _PREPOSITION.match(said)
+    places = [*_PREPOSITION.finditer(stated)] if first is not None else []
+    if first is not None and places:
+        # "Near Porto, no, near Braga", "under the mat, no, behind the pot".
+        same = [one for one in places if one[0].lower() == first[0].lower()]
+        return f"{stated[: (same or places)[-1].start()]}{said}."
     return f"{stated[: begins[-1]]}{value}."
 
 
@@ -295,7 +312,7 @@ def _remembered(facts: Sequence[str], what: str) -> list[str]:
 
 def learn(situation: Situation) -> str | None:
     """Acknowledge what the user says of themselves or asks to remember."""
-    stated = _stated(situation.said)
+    stated = [one for one in _stated(situation.said) if not _ORDERS.match(core(plain(one)))]
     if not stated:
         return None
     words = listed([_original(one) for one in stated])
@@ -362,11 +379,25 @@ def _keys(asked: frozenset[str]) -> tuple[str, ...]:
     return tuple(keys)
 
 
+def may_be_told(situation: Situation) -> bool:
+    """Whether the user has said something with a word of the question: it may hold the answer."""
+    asked = content(situation.core)
+    keys = _keys(asked)
+    lines = [line for line in situation.earlier if any(key in line.words.lower() for key in keys)]
+    if any(_FORGET.search(line.words) for line in situation.earlier):
+        hopeful = [line for line in situation.earlier if line in lines or _FORGET.search(line.words)]
+        return any(asked & content(said) for said, _ in _statements(hopeful))
+    texts = [(line.words, plain(line.words)) for line in lines]
+    return any(asked & content(text) for words, text in texts if not is_question(words, core(text)))
+
+
 def not_told(situation: Situation) -> str | None:
     """Say that the user has not said that about themselves; None where they ask for something else."""
     text = situation.core
     if not _ASKS_OF_ME.match(text) or _NOT_MINE.match(text) or not _ABOUT_ME.search(text):
         return None
+    if may_be_told(situation):
+        return situation.vary(("I can't tell that from what you said.", "That I don't know for sure: please say it."))
     return situation.vary(
         ("You have not told me that yet.", "I don't know that yet: tell me, and I'll remember it in this call.")
     )

@@ -7,11 +7,11 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from datetime import date
 from typing import Any
 
-from realtime.model.local.keyless.clock import iso_date
+from realtime.model.local.keyless.clock import is_past, iso_date
 from realtime.model.local.keyless.parameters import NUMERIC, PEOPLE, WORDED, Parameter, Takes
 from realtime.model.local.keyless.reading import ARTICLES, CALLED, LONGEST_NAME, Command, Reading, trimmed
 from realtime.model.local.keyless.sure_values import ASKING, UNNAMING, is_value, takes_any
-from realtime.model.local.keyless.tool_words import KNOWN_VERBS, LOOKS
+from realtime.model.local.keyless.tool_words import CONDITION, FINITE, KNOWN_VERBS, LOOKS
 from realtime.model.local.keyless.utterance import BOUNDARIES, Span, Utterance, seconds_of, stem_of
 from realtime.model.local.keyless.words import each, plain, stem
 
@@ -21,6 +21,19 @@ _SAYING = (
     ("saying", "that"), ("saying",), ("that", "says"), ("which", "says"), ("to", "say", "that"), ("to", "say"),
     ("reading",), ("with", "the", "message"), ("with", "the", "text"),
 )  # fmt: skip
+_TELLS = frozenset(each("tell inform notify let message text email mail remind"))
+"""Verbs behind which "that" begins a message: "message the cook that"."""
+_TO_WHOM = frozenset(each("to for"))
+_AT_THE_END = frozenset(each("please thanks thank you now too again today"))
+_LEADS_TO_TEXT = re.compile(
+    r"^(?:(?:please )?(?:say|saying|tell (?:him|her|them)) (?:that )?|that )"
+    r"|(?<![\s,])[\s,]+(?:please|thanks|thank you)$",
+    re.IGNORECASE,
+)
+_FILLERS = frozenset(each("um uh er erm like"))
+_SUBJECTS = frozenset(each("i we he she they you it i'm we're he's she's they're it's i'll we'll"))
+_MOST_BEFORE_THAT = 8
+"""Words between a verb and "that"."""
 _NO_PLACE = frozenset(each("day outside here there moment time morning afternoon evening night home us go"))
 _NO = frozenset(each("no without not non"))
 _ID = re.compile(r"^(?:[A-Za-z]*[-#]?\d[\w-]*|[A-Z]{2,}\w*)")
@@ -217,6 +230,8 @@ class _Filling:
         days = [span for span in self._said.days if self._reading.is_free(span)]
         times = [span for span in self._said.times if self._reading.is_free(span)]
         if one.takes is Takes.DAY:
+            if one.schema.get("format") == "date":
+                days = [span for span in days if not is_past(span.text)] or days
             return self._day(one, self._outside_text(days))
         if one.takes is Takes.TIME:
             return self._taken(self._outside_text(times)) or self._bare_hour(one)
@@ -441,11 +456,50 @@ class _Filling:
             at = self._said.find(*words, start=self._command.verb_end)
             if at is not None:
                 return self._reading.to_the_end(at + len(words))
-        if ":" in self._said.said and not self._command.is_answer:
+        if self._command.is_answer:
+            return self._free(one)
+        if ":" in self._said.said:
             at = self._said.place(self._said.said.index(":"))
             if at in self._said.breaks and self._command.verb_end <= at < len(self._said):
                 return self._reading.to_the_end(at)
-        return self._free(one)
+        begin = self._command.verb_end
+        own = next((at for at in range(begin, len(self._said)) if self._said.stems[at] in self._command.own), None)
+        if (at := self._told_that(own)) is not None:
+            return self._reading.to_the_end(at)
+        if own is not None and self._is_only_named(own):
+            return None
+        text = self._free(one)
+        # "Leave a message if he is out": what it waits for is no message.
+        return text if text is None or CONDITION.match(plain(text)) is None else None
+
+    def _told_that(self, own: int | None) -> int | None:
+        """Return where a text begins behind "the mechanic a message that"."""
+        tokens, begin = self._said.tokens, self._command.verb_end
+        first = begin if tokens[begin - 1 : begin] and tokens[begin - 1] in _TELLS else own
+        if first is None:
+            return None
+        for at in range(first, min(first + _MOST_BEFORE_THAT, len(tokens))):
+            if tokens[at] in _SUBJECTS or (at in self._said.breaks and at > begin and tokens[at] not in _FILLERS):
+                return None
+            if tokens[at] == "that" and tokens[at - 1] not in _TO_WHOM:
+                while at < len(tokens) and tokens[at] in _FILLERS | {"that"}:
+                    at += 1
+                return at if at < len(tokens) else None
+        return None
+
+    def _is_only_named(self, own: int) -> bool:
+        """Whether a message is only named: "send him a message", "a note to the cook"."""
+        said, begin = self._said, self._command.verb_end
+        if own - begin > _MOST_BEFORE_THAT or {*said.tokens[begin:own]} & (_SUBJECTS | {"that"}):
+            return False
+        end = own + 1
+        if end < len(said) and said.tokens[end] in _TO_WHOM and end + 1 not in self._reading.used:
+            behind = said.tokens[end + 1 :]
+            is_whom = len(behind) <= _MOST_BEFORE_THAT and not {*behind} & _SUBJECTS
+            return is_whom and FINITE.search(" ".join(behind)) is None
+        while end < len(said) and (end in self._reading.used or said.tokens[end] in _AT_THE_END | _TO_WHOM):
+            end += 1
+        return end >= len(said)
 
     def _text(self, one: Parameter) -> str | None:
         if len(one.words) > 1 and one.words[0] in ("from", "to", "into"):
@@ -470,7 +524,8 @@ class _Filling:
         if not one.required and sum(other.takes in WORDED for other in self._all) > 1:
             return None
         if self._command.is_answer:
-            answer = trimmed(self._said.said.strip(" .!,"))
+            answer = self._said.said.strip(" .!,")
+            answer = trimmed(answer) if one.takes is not Takes.MESSAGE else _LEADS_TO_TEXT.sub("", answer)
             if not (one.required and answer) or self._reading.used:
                 return None
             self._reading.use(0, len(self._said))

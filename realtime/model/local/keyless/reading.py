@@ -15,6 +15,7 @@ _DETERMINERS = _OWNED | {"this", "some", "new", "another"}
 _LEADING = frozenset(each("to into onto in on from off for of"))
 """Prepositions before a tool's own object."""
 _COURTESY = frozenset(each("please thanks thank you now again then for me us instead"))
+_THANKS = frozenset(each("please thanks thank"))
 _ENDS = frozenset(each("on at in for to from with by of and the a an until my please thanks into about around as"))
 _UNNAMED = frozenset(
     each(
@@ -108,6 +109,8 @@ class Reading:
         begin = at
         while (end := next((end for first, end in self.said.corrections if first == begin), None)) is not None:
             begin = end
+        if begin == at:
+            return None
         while begin < len(self.said) and self.said.tokens[begin] in ARTICLES | {"it's", "it", lead}:
             begin += 1
         end = begin
@@ -115,7 +118,7 @@ class Reading:
             end += 1
         if at < begin < end < len(self.said) and self.said.stems[end] == self.said.stems[at - 1]:
             end += 1  # "the apple tree, no, the pear tree"
-        if begin == at or end == begin or end - begin > LONGEST_NAME:
+        if end == begin or end - begin > LONGEST_NAME:
             return None
         self.use(at, end)
         return self._corrected(end, lead) or self.said.text(begin, end)
@@ -180,7 +183,7 @@ class Reading:
             ):
                 end += 1
             last = end
-            while end > at and self.said.tokens[end - 1] in _ENDS | _COURTESY:
+            while end > at and self._is_end(end - 1, is_message=is_message):
                 end -= 1
             text = self.said.text(at, end)
             if text := text if is_message else trimmed(text):
@@ -188,6 +191,13 @@ class Reading:
                 return (self._corrected(last) if corrects else None) or text
             at = max(end, at + 1)
         return None
+
+    def _is_end(self, at: int, *, is_message: bool) -> bool:
+        """Whether a word at the end is none of a value's; "again" is one of a message's."""
+        token = self.said.tokens[at]
+        if not is_message:
+            return token in _ENDS | _COURTESY
+        return token in _THANKS or (token == "you" and self.said.tokens[at - 1] == "thank")
 
     def _is_withdrawn(self, at: int) -> bool:
         spans = ((span.start, span.end) for span in self.said.withdrawn)

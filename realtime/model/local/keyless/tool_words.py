@@ -84,6 +84,8 @@ _IMPLIED = {
     "wire": "money",
     "tell": "message",
     "let": "message",
+    "inform": "message",
+    "notify": "message",
     "fly": "flight",
     "wake": "alarm",
 }
@@ -143,13 +145,15 @@ UNDECIDED = re.compile(
     r"\b(?:(?:i|we)(?:'ll| will| have to| need to) (?:think (?:about|on|it over)|sleep on)|let (?:me|us) think"
     r"|(?:haven't|have not) (?:\w+ )?decided|(?:can't|cannot) decide|still thinking|not (?:just )?yet$"
     r"|(?:i'm|i am|we're|just) (?:only |just )?thinking (?:aloud|out loud|about)"
+    r"|if (?:you were|i were|i was) (?:me|you|in (?:my|your))"
     r"|(?:one|some) ?day$|someday$|sometime$|eventually$)"
 )
 """Words behind an order that take it back for now; the text is of one sentence."""
 _SOMEONE = r"(?:i|we|you|he|she|it|they|there|my|our|the|your|his|her|their|that|this|someone|somebody|anyone|everyone)"
 _ABOUT_ABILITY = (
     r"(?: at all)? (?:possible|available|necessary|needed|need be"
-    r"|(?:you|i|we) (?:can|could|will|would|may|might|please|like"
+    r"|you (?:can|could|may|might)|(?:i|we) (?:can|could|may|might)(?= (?:have|get|book|rent|reserve|order|please)\b|$)"
+    r"|(?:you|i|we) (?:will|would|please|like"
     r"|want|wish|have (?:time|a)|get|don't mind|do not mind|wouldn't mind|would like|are able|do)"
     r"|(?:that|it|this)(?:'s| is| would be)?"
     r" (?:all right|alright|ok|okay|possible|fine|works|not too|no trouble|any help))"
@@ -175,14 +179,15 @@ ASKS = re.compile(
 )
 """Words before a verb that make it a question."""
 FINITE = re.compile(
-    r"\b(?:is|was|were|are|has|had|costs?|looks?|seems?|tastes?|would|will|could|can|does|did|isn't|wasn't|makes|made|went|came)\b"
+    r"\b(?:is|was|were|are|has|had|costs?|looks?|seems?|tastes?|needs|wants|would|will|could|can|does|did|isn't|wasn't|makes|made|went|came)\b"
 )
 ALREADY = re.compile(r"\b(?:booked|ordered|cancelled|sent|paid|ate|bought|called|told|played|transferred|set up) \b")
 """A deed that is done."""
 NO_SUBJECT = frozenset(
     each(
         "i you we they he she it who to not don't doesn't didn't never no can't won't cannot that which can could "
-        "would will should may might must do does did than what how why when if people let's always often usually"
+        "would will should may might must do does did than what how why when if people let's always often usually "
+        "i'd we'd you'd he'd she'd they'd"
     )
 )
 """Words that no order follows without a full stop between."""

@@ -51,6 +51,9 @@ _NOTHING = SMALL | BOUNDARIES | {"much", "many", "two", "between", "something", 
 _SAID_OF_ANYTHING = frozenset(("status", "info", "details", "information"))
 _TELLING = frozenset(("status", "hours", "balance", "info", "details"))
 """Last words of names of tools that change nothing."""
+_TOLD = _TELLING | {"times", "prices", "costs", "rates", "news", "scores", "departures", "arrivals", "levels"}
+"""Things that are only told, several of them."""
+_PRICES = frozenset(("price", "prices", "cost", "costs", "quote", "rate", "rates", "estimate"))
 _NO_OBJECT = (BOUNDARIES | NO_SUBJECT) - DETERMINED | {"don't", "for", "what's", "who's", "where's", "how's", "when's"}
 """Words that do not stand before the object of a request."""
 _HESITATES = re.compile(
@@ -102,6 +105,9 @@ _AROUND_A_THING = frozenset(
     "go",
 }
 """Words around the name of a thing that is wanted."""
+_BELOW_ZERO = frozenset(("degrees", "celsius", "points", "metres", "meters", "decibels", "steps", "levels"))
+"""What may be less than none."""
+_HOLDS = re.compile(r"(?:if|unless|once|as soon as|in case|should)\b")
 _ASKED_OF = frozenset(("i", "you", "we", "they", "he", "she", "my", "our", "the", "your", "anyone", "anybody"))
 """Whose deed "have" asks about: "have you booked a table"."""
 _SHORTEST_CONDITION = 2
@@ -184,6 +190,12 @@ def _standing(said: Utterance, request: ToolRequest, at: int) -> ToolRequest | N
     return replace(request, waits=waits, left_out=left_out(said, parameters_of(request.tool), request.values))
 
 
+def _is_held(said: Utterance) -> bool:
+    """Whether a sentence begins with what it waits for, and asks nothing."""
+    sentences = (" ".join(said.tokens[start:end]) for start, end in said.sentences())
+    return "?" not in said.said and any(_HOLDS.match(text) and CONDITION.match(text) for text in sentences)
+
+
 def _chosen_by_value(said: Utterance, tools: Sequence[ToolDeclaration]) -> ToolDeclaration | None:
     """Return the one tool that takes a said value, such as "rye"."""
     stems = {*said.stems}
@@ -263,7 +275,7 @@ def _made(
     for one in (one for one in parameters if one.takes in NUMERIC):
         least = int(one.takes is Takes.COUNT and (one.required or counts == [one]))
         if one.takes is not Takes.COUNT:
-            least = one.schema.get("minimum", -math.inf)
+            least = one.schema.get("minimum", _least(one))
         if one.path in values and values[one.path] < least:
             values = {path: value for path, value in values.items() if path != one.path}
             doubtful.append(one)
@@ -273,6 +285,15 @@ def _made(
         if one in doubtful or (one.required and one.path not in values and one.takes is not Takes.OTHER)
     )
     return ToolRequest(tool, values, missing, is_ordered, asks_ability, weight)
+
+
+def _least(one: Parameter) -> float:
+    """Return the smallest number of things, of money or of time: there are no minus two bikes."""
+    if one.takes in (Takes.MONEY, Takes.DURATION):
+        return 0
+    name = one.words[-1]
+    is_counted = one.schema.get("type") == "integer" and name.endswith("s") and not name.endswith(("ss", "us", "is"))
+    return int(one.required) if is_counted and name not in _BELOW_ZERO else -math.inf
 
 
 @dataclass(frozen=True, slots=True)
@@ -307,9 +328,11 @@ def _subject_of(name: str, description: str) -> _Subject:
     words = words_of(name)
     described = plain(description.partition("\n")[0]).split()
     first = _base(described[0]) if described else ""
-    named = next((word for word in words[:2] if word in KNOWN_VERBS), "")
+    is_deed = _is_deed(words, described)
+    named = words[0] if is_deed else next((word for word in words[:2] if word in KNOWN_VERBS), "")
     looks = first in LOOKS if first in KNOWN_VERBS else not named or named in LOOKS or words[-1] in _TELLING
     verbs = {word for word in (named, first) if word in KNOWN_VERBS and not (looks and word not in LOOKS)}
+    verbs |= {named} if is_deed else set()
     is_odd = not named and first not in KNOWN_VERBS
     nouns = [word for word in words if word not in SMALL | PARTICLES and (word not in verbs or len(words) == 1)]
     if not named and (is_odd or not looks):
@@ -330,6 +353,17 @@ def _subject_of(name: str, description: str) -> _Subject:
         looks=looks,
         is_odd=is_odd,
     )
+
+
+def _is_deed(words: Sequence[str], described: Sequence[str]) -> bool:
+    """Whether name and description begin with a verb that is unknown here.
+
+    "Rent bikes for a day" and "water a plant" are deeds, "air quality in a city" is none.
+    """
+    begins = bool(words) and words[0] in {*described[:1], *map(_base, described[:1])}
+    if not begins or words[0] in KNOWN_VERBS or not described[1:]:
+        return False
+    return described[1] in DETERMINED or (described[1].endswith("s") and described[1] not in _TOLD)
 
 
 def _base(verb: str) -> str:
@@ -359,7 +393,10 @@ def _request(said: Utterance, tool: ToolDeclaration, context: Context) -> ToolRe
     weight += sum(one.path in said_values for one in parameters if one.required)
     asks = is_capability and bool(parameters) and not said_values
     request = _made(tool, values, is_ordered=is_ordered, asks_ability=asks, weight=weight)
-    return request if subject.looks else _standing(said, request, verb_end - 1)
+    if subject.looks and not subject.is_odd:
+        # "If it rains, get me a taxi" waits, whatever else the tool tells.
+        return replace(request, waits=_is_held(said))
+    return _standing(said, request, verb_end - 1)
 
 
 def _evidence(said: Utterance, subject: _Subject, verb: str, parameters: Sequence[Parameter]) -> int:
@@ -385,10 +422,12 @@ def _evidence(said: Utterance, subject: _Subject, verb: str, parameters: Sequenc
     worded = any(one.takes in (Takes.TEXT, Takes.TITLE, Takes.NAME, Takes.RECIPIENT) for one in parameters)
     if {verb, subject.named} <= SEARCHES and any(one.takes is Takes.TEXT for one in parameters):
         return 1
-    if verb in TAKE_ANYTHING and verb == subject.named and worded:
+    if verb == subject.named and worded and (verb in TAKE_ANYTHING or (verb and verb not in KNOWN_VERBS)):
         # "Add milk to my diary" is not about a cart.
         return 0 if verb in ("add", "put") and ELSEWHERE.search(" ".join(said.tokens)) else 1
     at = said.tokens.index(verb) if verb in said.tokens else 0
+    if verb == subject.named and "anything" in said.tokens[at + 1 : at + 3]:
+        return 1
     # "Book for two people tomorrow."
     return 1 if verb and verb == subject.named and said.tokens[at + 1 : at + 2] in (["for"], ["on"], ["at"]) else 0
 
@@ -423,8 +462,8 @@ def _order(said: Utterance, subject: _Subject, parameters: Sequence[Parameter]) 
                 end += 1
             end = at + 1 if not subject.particles and said.tokens[at + 1 : at + 2] == ["in"] else end
             evidence = _evidence(said, subject, verb, parameters)
-            if not evidence:
-                continue
+            if not evidence or {*said.tokens[at + 1 : at + 4]} & _PRICES:
+                continue  # "Can I get a price for two bikes?"
             may_ask = bool(MAY_ASK.search(frame)) and not {*said.tokens[end:]} & DETERMINED
             return end, 2 * evidence + fits[0], may_ask
         if not subject.looks and _begins_with_object(said, at, subject, frame):

