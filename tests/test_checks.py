@@ -12,9 +12,12 @@ from tests.scheduling import recorded_s
 
 ROOT = Path(__file__).resolve().parent.parent
 BROWSERS = "tests/web/"
-PYTHON_BUDGET_S, BROWSER_BUDGET_S = 900, 180
-"""Seconds of the files on a quiet machine, by `tests/durations.json`. A third of them is spent waiting for sockets."""
-SLOWEST_S = 60
+PYTHON_BUDGET_S, BROWSER_BUDGET_S = 1_100, 240
+"""Seconds of the files on a quiet machine, by `tests/durations.json`. A third of them is spent waiting for sockets.
+
+Recorded on a machine on which files that had not changed took 1.3 times as long as on the one before: 900 and 180 there.
+"""
+SLOWEST_S = 90
 """A file is run by one worker: a longer one would be the last to end."""
 
 

@@ -56,7 +56,11 @@ async def test_a_disturbed_window_is_repeated(
     assert (window.late_ms, window.calm_percent, window.repeats) == (wanted.late_ms, wanted.calm_percent, repeats)
 
 
-@pytest.mark.parametrize("subject", [FLOOR, NATIVE, BINARY, JSON1, OPENAI], ids=lambda subject: subject.name)
+@pytest.mark.parametrize(
+    "subject",
+    [NATIVE, *(pytest.param(one, marks=pytest.mark.night) for one in (FLOOR, BINARY, JSON1, OPENAI))],
+    ids=lambda subject: subject.name,
+)
 @pytest.mark.usefixtures("measured_once")
 async def test_calls_talk_and_nothing_is_lost(subject: Subject) -> None:
     window = await measure(subject, CLIENTS, SECONDS, warm_s=0.1)

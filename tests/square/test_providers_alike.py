@@ -167,7 +167,7 @@ SCRIPT = (
     *(Expect(ResponseCreate), Speak("One.", 0.2)),
     *(Expect(ResponseCreate), CallTools((("get_weather", {"city": "Oslo"}),))),
     *(Expect(ToolResult), Expect(ResponseCreate), Speak("Grey.", 0.2)),
-    *(Expect(ResponseCreate), Speak("One two three four five six.", 20.0, pace=1.0)),
+    *(Expect(ResponseCreate), Speak("One two three four five six.", 4.0, pace=1.0)),
 )
 
 

@@ -70,8 +70,8 @@ async def goes_on(caller: Caller) -> bool:
 @pytest.mark.parametrize(
     ("behaviour", "told"),
     [
-        ("floods", NO_RESULT),
-        ("floods_for_ever", NO_RESULT),
+        pytest.param("floods", NO_RESULT, marks=pytest.mark.night),
+        pytest.param("floods_for_ever", NO_RESULT, marks=pytest.mark.night),
         ("invalid_json", NO_RESULT),
         ("huge", "was lost: the connection broke off: it has sent a message of more than 4,000,000 bytes"),
         ("many_parts", "was lost: the connection broke off: it has sent a message of more than 100,000 parts"),
@@ -178,7 +178,7 @@ async def connected(kind: type[Any], url: str) -> AsyncIterator[Any]:
         ("huge", ""),
         ("redirects", "not followed"),
         ("interim_answers", "was lost: the connection broke off: more than 128,000 bytes before an answer"),
-        ("short_lines", ""),
+        pytest.param("short_lines", "", marks=pytest.mark.night),
         ("ends_streams", ""),
         ("streams_for_ever", NO_RESULT),
         ("never_answers", NO_RESULT),

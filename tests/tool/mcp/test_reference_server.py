@@ -67,9 +67,8 @@ async def client_by(way: str, roots: Sequence[Path]) -> AsyncIterator[MCPClientB
             yield kept
 
 
-@pytest.mark.parametrize(
-    "way", ["stdio", *(pytest.param(way, marks=pytest.mark.night) for way in ("stateful", "stateless"))]
-)
+@pytest.mark.night
+@pytest.mark.parametrize("way", ["stdio", "stateful", "stateless"])
 async def test_every_tool_is_called_from_a_spoken_turn(way: str, tmp_path: Path) -> None:
     """Its questions are cards of the call, and its reports are progress of it."""
     toolkit = Toolkit()
