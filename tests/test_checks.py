@@ -15,7 +15,7 @@ BROWSERS = "tests/web/"
 PYTHON_BUDGET_S, BROWSER_BUDGET_S = 1_100, 240
 """Seconds of the files on a quiet machine, by `tests/durations.json`. A third of them is spent waiting for sockets.
 
-Recorded on a machine on which files that had not changed took 1.3 times as long as on the one before: 900 and 180 there.
+Recorded on a machine that takes 1.3 times as long for unchanged files as the one before, where it was 900 and 180.
 """
 SLOWEST_S = 90
 """A file is run by one worker: a longer one would be the last to end."""
