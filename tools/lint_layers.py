@@ -58,7 +58,7 @@ CLOCKS_AND_CHANCE = {
     "datetime": {"datetime.now", "datetime.utcnow", "datetime.today", "date.today"},
 }
 CHANCE_MODULES = ("random.", "secrets.", "numpy.random.")
-_SOURCES = {f"{name}." for name in CLOCKS_AND_CHANCE} | {f"{name.partition('.')[0]}." for name in CHANCE_MODULES}
+_SOURCES = {*CLOCKS_AND_CHANCE, *(name.partition(".")[0] for name in CHANCE_MODULES)}
 
 
 class Import(NamedTuple):
@@ -194,7 +194,7 @@ def clock_uses(nodes: Sequence[ast.AST]) -> Iterator[tuple[int, str]]:
                 known[alias.asname or top] = alias.name if alias.asname else top
         elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
             known.update({alias.asname or alias.name: f"{node.module}.{alias.name}" for alias in node.names})
-    known = {name: full for name, full in known.items() if f"{full.partition('.')[0]}." in _SOURCES}
+    known = {name: full for name, full in known.items() if full.partition(".")[0] in _SOURCES}
     if not known:
         return
     called = {id(node.func) for node in nodes if isinstance(node, ast.Call)}

@@ -304,9 +304,10 @@ class RunSettings:
         except ClientError:
             self.config = settled
             raise
+        self._leave_out_taken_names()
 
     def _check(self, before: TurnAuthority, *, had_audio: bool) -> None:
-        """Refuse what the model cannot do; leave out tools with taken names.
+        """Refuse what the model cannot do.
 
         Turns do not pass to or from this server's detector once there was audio: what it holds back belongs to the
         whole call.
@@ -322,13 +323,19 @@ class RunSettings:
                 "turns cannot pass to or from this server's detector once there was audio; create a new call",
                 code="unsupported_turn_detection",
             )
-        if not self._spec.client_may_replace_tools:
-            # What such a tool returned would pass for what the agent's own function found out.
-            tools = self.config.tools or ()
-            self._taken = [tool.name for tool in tools if tool.name in self._spec.toolkit]
-            if self._taken:
-                kept = tuple(tool for tool in tools if tool.name not in self._taken)
-                self.config = msgspec.structs.replace(self.config, tools=kept)
+
+    def _leave_out_taken_names(self) -> None:
+        """Leave out the client's tools with names of the agent's own.
+
+        What they returned would pass for what the agent's function found out.
+        """
+        if self._spec.client_may_replace_tools:
+            return
+        tools = self.config.tools or ()
+        self._taken = [tool.name for tool in tools if tool.name in self._spec.toolkit]
+        if self._taken:
+            kept = tuple(tool for tool in tools if tool.name not in self._taken)
+            self.config = msgspec.structs.replace(self.config, tools=kept)
 
     @property
     def may_speak_unasked(self) -> bool:

@@ -16,6 +16,14 @@ from websockets.exceptions import InvalidProxy, InvalidProxyStatus
 from realtime.errors import INSTALL_SOCKS, ProviderError
 from realtime.model.credentials import pasted
 
+_ASKED = {
+    "wss": ("wss", "socks", "https", "all"),
+    "ws": ("ws", "socks", "https", "http", "all"),
+    "https": ("https", "all"),
+    "http": ("http", "all"),
+}
+"""By scheme of an address: whose variables name its proxy, the first that is set. HTTP libraries look at their own."""
+
 
 @dataclass(frozen=True, slots=True)
 class Proxy:
@@ -80,11 +88,7 @@ def proxy_for(url: str, environment: Mapping[str, str] = os.environ) -> Proxy | 
     if proxy_bypass(f"{host}:{parts.port or (443 if secure else 80)}"):
         return None
     known = getproxies()
-    if parts.scheme in ("http", "https"):
-        asked: tuple[str, ...] = (parts.scheme, "all")  # as HTTP libraries look
-    else:
-        asked = ("wss", "socks", "https", "all") if secure else ("ws", "socks", "https", "http", "all")
-    for scheme in asked:
+    for scheme in _ASKED.get(parts.scheme, _ASKED["ws"]):
         if address := pasted(known.get(scheme, "")):
             names = (f"{scheme}_proxy", f"{scheme}_proxy".upper())
             variable = next((name for name in names if environment.get(name)), "the system's settings")
