@@ -15,6 +15,7 @@ from typing import Any
 
 import hypothesis
 import pytest
+from hypothesis.internal.conjecture import providers
 from pytest_asyncio import is_async_test
 
 from tests import speech
@@ -34,6 +35,10 @@ hypothesis.settings.register_profile(
     print_blob=True,
 )
 hypothesis.settings.load_profile("project")
+if not NIGHTLY:
+    # It also draws from the constants of the modules that this worker happens to have loaded: an order of tests would
+    # decide which examples they get.
+    providers._get_local_constants = lambda: providers._local_constants
 
 pytest_plugins = ("pytester", "tests.failures")
 
