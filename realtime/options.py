@@ -136,6 +136,8 @@ def _lacking(value: Any, kind: Any) -> str:
         )
         return "" if fits else f"one of {', '.join(map(repr, inner))}"
     if origin in (Union, UnionType):
+        if value is None and NoneType in inner:  # most options are not given
+            return ""
         lacks = [_lacking(value, one) for one in inner]
         return "" if "" in lacks else " or ".join(dict.fromkeys(lacks))
     if kind is Any:

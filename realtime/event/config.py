@@ -82,6 +82,9 @@ class TurnDetection(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
         return self.interruption or "selective"
 
 
+_BY_DEFAULT, _PUSH_TO_TALK = TurnDetection(), TurnDetection(authority="client")
+
+
 class AudioSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """The client's microphone.
 
@@ -198,8 +201,8 @@ class SessionConfig(msgspec.Struct, frozen=True, kw_only=True):
     def detection(self) -> TurnDetection:
         """How the end of a turn is detected, as an object: `none` becomes push-to-talk."""
         if self.turn_detection == "none":
-            return TurnDetection(authority="client")
-        return self.turn_detection if self.turn_detection is not None else TurnDetection()
+            return _PUSH_TO_TALK
+        return self.turn_detection if self.turn_detection is not None else _BY_DEFAULT
 
     @property
     def input_rate_hz(self) -> int:

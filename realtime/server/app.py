@@ -5,7 +5,8 @@ from __future__ import annotations
 import base64
 import dataclasses
 import hashlib
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager, nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -112,13 +113,19 @@ def create_app(
         engine=engine,
     )
     calls, folder = router.calls, page_folder()
+
+    @asynccontextmanager
+    async def whole(app: FastAPI) -> AsyncIterator[Any]:
+        async with lifespan(app) if lifespan is not None else nullcontext() as state, router.lifespan_context(app):
+            yield state
+
     app = FastAPI(
         title="realtime",
         version=__version__,
         docs_url=None,
         redoc_url=None,
         openapi_url=None,
-        lifespan=lifespan,
+        lifespan=whole,
     )
     app.state.calls = calls
     app.state.settings = settings
@@ -126,9 +133,9 @@ def create_app(
         settings.max_calls_per_address + settings.max_connections_per_address,
         highest_descriptor(settings.reserved_files),
     )
-    app.include_router(router)
-    for endpoint in endpoint_routers(SocketEndpoint(make_agent, calls, settings, gate)):
-        app.include_router(endpoint)
+    # As they are: `include_router` would analyse each route again.
+    for part in (router, *endpoint_routers(SocketEndpoint(make_agent, calls, settings, gate))):
+        app.router.routes.extend(part.routes)
     if settings.embed_origins:
         app.add_middleware(Embedding, origins=settings.embed_origins)
     app.add_middleware(

@@ -16,7 +16,7 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Annotated, Concatenate, Literal, ParamSpec, Protocol, TypeVar
 
 import msgspec
-from fastapi import APIRouter, Header, Query, Request, Response
+from fastapi import APIRouter, Header, Query, Request, Response, params
 from fastapi.responses import JSONResponse, StreamingResponse
 
 from realtime.agent.run import AgentRun
@@ -92,16 +92,24 @@ class Cases(Protocol):
         """Return the report of the call: a page called `name` that opens offline."""
 
 
-def calls_router(calls: Calls, gate: Gate, settings: ServerSettings, cases: Cases | None = None) -> APIRouter:
+def calls_router(
+    calls: Calls,
+    gate: Gate,
+    settings: ServerSettings,
+    cases: Cases | None = None,
+    *,
+    prefix: str = "",
+    dependencies: Sequence[params.Depends] | None = None,
+) -> APIRouter:
     """Return a router for reading, listing and deleting calls.
 
-    It serves `GET /api/calls`, and for each call `GET`, `DELETE`, `GET .../events` (SSE), `GET .../messages`,
+    It serves `GET {prefix}/api/calls`, and for each call `GET`, `DELETE`, `GET .../events` (SSE), `GET .../messages`,
     `GET .../transcript?form=text|srt|json`, `GET .../sound` (WAV, where it was recorded), `GET .../latency` (what the
     user waited), `GET .../tasks` (its background tools) and `DELETE .../tasks/{task_id}`; with `cases` also
     `GET .../report` (HTML), `GET .../case` (zip) and, where they are saved, `POST .../case?name=`. Without a store only
-    live calls are known, with as much of their log as they hold.
+    live calls are known, with as much of their log as they hold. `dependencies` run before all of it.
     """
-    router = APIRouter(prefix="/api/calls")
+    router = APIRouter(prefix=f"{prefix}/api/calls", dependencies=dependencies)
     # A case of one hour takes hundreds of MB while it is made: one at a time.
     making = asyncio.Lock()
     shelf = _Shelf(calls, None if cases is None else "save" if cases.saves else "download")

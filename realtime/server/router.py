@@ -98,6 +98,8 @@ def voice_router(
             await archive.close()
         if recordings is not None:
             recordings.close()
+        if rooms is not None:
+            await rooms.close()
 
     check_make_agent(make_agent)
     router = VoiceRouter(prefix=prefix, lifespan=lifespan, dependencies=dependencies)
@@ -137,9 +139,22 @@ def voice_router(
 
     if (client := client_route(prefix)) is not None:
         router.routes.append(client)
-    router.include_router(calls_router(calls, gate, settings, cases))
+    # Their routes are added as they are: `include_router` would analyse each again, which takes longer than all else.
+    parts = [calls_router(calls, gate, settings, cases, prefix=prefix, dependencies=dependencies)]
     if rooms is not None:
-        router.include_router(rooms_router(rooms, gate=gate, calls=calls, settings=settings, page_providers=offered))
+        parts.append(
+            rooms_router(
+                rooms,
+                prefix,
+                settings=settings,
+                gate=gate,
+                calls=calls,
+                page_providers=offered,
+                dependencies=dependencies,
+            )
+        )
+    for part in parts:
+        router.routes.extend(part.routes)
     return router
 
 

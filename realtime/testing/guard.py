@@ -233,9 +233,9 @@ def _restore_all() -> None:
 
 def _find_bound_clocks(originals: dict[Any, str]) -> None:
     """Search the modules loaded since the last guard, programs only."""
-    loaded = [(name, module) for name, module in [*sys.modules.items()] if _known_modules.get(name) is not module]
-    for name, module in loaded:
-        _known_modules[name] = module
+    # A list of names alone: thousands of pairs at each start would set off the collector.
+    for name in [name for name in list(sys.modules) if _known_modules.get(name) is not sys.modules.get(name)]:
+        _known_modules[name] = module = sys.modules.get(name)
         # By its true type: cffi puts objects among the modules that claim to be one.
         if name.partition(".")[0] in sys.stdlib_module_names or not issubclass(type(module), ModuleType):
             continue
