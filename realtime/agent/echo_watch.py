@@ -8,6 +8,7 @@ from collections.abc import Callable
 import numpy as np
 
 from realtime.audio import echo
+from realtime.audio.echo import EchoMeter
 from realtime.audio.far_end import FarEnd
 from realtime.audio.pcm import power_of
 from realtime.audio.resample import resampled
@@ -44,11 +45,15 @@ class EchoWatch:
     `raw` is the microphone before an echo is removed. Positions are ms of the client's audio.
     """
 
-    __slots__ = ("_found", "_is_told", "_latest", "_looked_ms", "_looks", "_raw", "_settled_ms", "seen")
+    __slots__ = (
+        *("_found", "_is_told", "_latest", "_looked_ms", "_looks", "_meter", "_raw", "_raw_meter", "_settled_ms"),
+        "seen",
+    )
 
     def __init__(self, found: Callable[[], None] = lambda: None, raw: Raw | None = None) -> None:
         self._found = found
         self._raw = raw
+        self._meter, self._raw_meter = EchoMeter(), EchoMeter()
         self._is_told = False
         self._latest: deque[bool] = deque(maxlen=LATEST)
         self._looked_ms = 0
@@ -67,18 +72,20 @@ class EchoWatch:
         self._looks += 1
         self.compare(position_ms, near, rate_hz, far_end)
 
-    def compare(self, position_ms: int, near: bytes, rate_hz: int, far_end: FarEnd) -> float:
-        """Return how much of the user's newest audio is an echo: 0 to 1.
+    def compare(self, position_ms: int, near: bytes, rate_hz: int, far_end: FarEnd) -> float | None:
+        """Return how much of the user's newest audio is an echo: 0 to 1; None if that cannot be measured.
 
         What a canceller leaves of an echo need not be like it: then the microphone's own sound decides, if most of it
         or nearly nothing of it is gone, or the canceller has just begun.
         """
-        likeness = _likeness(near, rate_hz, far_end)
-        if likeness < ECHO and self._raw is not None and self._settled_ms is not None:
+        likeness = _likeness(self._meter, near, rate_hz, far_end)
+        if (likeness or 0.0) < ECHO and self._raw is not None and self._settled_ms is not None:
             raw, raw_hz = self._raw(len(near) * 500 // rate_hz)
             if position_ms < self._settled_ms or not LITTLE_DB <= _level_db(raw) - _level_db(near) < REMOVED_DB:
-                likeness = max(likeness, _likeness(raw, raw_hz, far_end))
-        self.take(position_ms, likeness)
+                of_raw = _likeness(self._raw_meter, raw, raw_hz, far_end)
+                likeness = likeness if of_raw is None else max(likeness or 0.0, of_raw)
+        if likeness is not None:
+            self.take(position_ms, likeness)
         return likeness
 
     def take(self, position_ms: int, likeness: float) -> None:
@@ -101,11 +108,11 @@ class EchoWatch:
         self._latest.clear()
 
 
-def _likeness(near: bytes, rate_hz: int, far_end: FarEnd) -> float:
-    """Return how much of the user's newest audio was played (see `echo.likeness`)."""
+def _likeness(meter: EchoMeter, near: bytes, rate_hz: int, far_end: FarEnd) -> float | None:
+    """Return how much of the user's newest audio was played (see `EchoMeter`)."""
     length_ms = len(near) * 500 // rate_hz
     played = resampled(far_end.newest(length_ms + PATH_MS), far_end.rate_hz, echo.RATE_HZ)
-    return echo.likeness(resampled(near, rate_hz, echo.RATE_HZ), played)
+    return meter.likeness(resampled(near, rate_hz, echo.RATE_HZ), played)
 
 
 def _level_db(pcm: bytes) -> float:

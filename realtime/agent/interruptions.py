@@ -149,7 +149,7 @@ class Interruptions:
         if length_ms < HEAR_EVERY_MS:
             return
         self._heard_ms = position_ms
-        if self._watch.seen and (played_ms := self._reply.played_ms()) != self._reported[0]:
+        if self._may_hear_reply() and (played_ms := self._reply.played_ms()) != self._reported[0]:
             self._reported = played_ms, position_ms
         if self.current is not None:
             return
@@ -181,6 +181,10 @@ class Interruptions:
             self._gain_db = gain_db
             ramp_ms = DUCK_RAMP_MS if gain_db < 0 else RESTORE_RAMP_MS
             self._reply.emit(s.ServerAudioGainEvent(gain_db=gain_db, ramp_ms=ramp_ms, item_id=item_id))
+
+    def _may_hear_reply(self) -> bool:
+        """Whether the microphone hears the reply, or only the reply was heard so far."""
+        return self._watch.seen or not self._usual.is_known
 
     def _may_be_tail(self, lag_ms: int) -> bool:
         """Whether a voice that began `lag_ms` ago may end an echo."""
@@ -299,9 +303,10 @@ class Interruptions:
             position_ms,
             silent_ms=silent_ms(newest, self._rate_hz),
             relative_db=self._usual.relative_db(newest, self._rate_hz),
-            played=tokens_of(self._played(overlap, self._ahead_ms(position_ms)) if self._watch.seen else played),
+            played=tokens_of(self._played(overlap, self._ahead_ms(position_ms)) if self._may_hear_reply() else played),
             is_answer_expected=_is_question(played),
             transcript_expected=transcript_expected,
+            user_heard=self._usual.is_known,
             addressed=self._reply.addressed(overlap.words, position_ms) if overlap.words else None,
         )
         if judgement.verdict is Verdict.CONFIRM:
@@ -330,7 +335,7 @@ class Interruptions:
         if far_end is None or not length_ms:
             return
         overlap.echo = self._watch.compare(position_ms, clip(length_ms), self._rate_hz, far_end)
-        if overlap.echo >= ECHO and overlap.end_ms is None:
+        if overlap.echo is not None and overlap.echo >= ECHO and overlap.end_ms is None:
             overlap.begin_again(position_ms, self._reply.played_ms())
 
     def take(self, reason: str = "") -> Overlap:

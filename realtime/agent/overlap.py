@@ -96,6 +96,11 @@ class UsualVoice:
         if db is not None:
             self._db = db if self._db is None else self._db + _LEARN * (db - self._db)
 
+    @property
+    def is_known(self) -> bool:
+        """Whether the user has spoken."""
+        return self._db is not None
+
     def relative_db(self, pcm: bytes, rate_hz: int) -> float | None:
         """Return how much louder than usual this voice is; None while nothing is known."""
         db = level_db(pcm, rate_hz)
@@ -205,6 +210,7 @@ class Overlap:
         played: Sequence[str],
         is_answer_expected: bool,
         transcript_expected: bool,
+        user_heard: bool = True,
         addressed: bool | None = None,
     ) -> Judgement:
         """Return what the voice means, as far as it is known. `transcript_expected`: the model will say its words."""
@@ -220,6 +226,7 @@ class Overlap:
                 words_ms=self.words_ms,
                 level_db=relative_db,
                 echo=self.echo,
+                user_heard=user_heard,
                 after_reply=self.after_reply,
                 played=played,
                 played_ms=self.played_ms,

@@ -27,35 +27,67 @@ _LOUD = 1e-3
 """Share of the loudest hop's power from which another counts: 30 dB below."""
 _LEAST_LOUD_MS = 200
 """A shorter sound in silence resembles everything."""
-_SILENCE = 30.0
-"""Level of silence: root mean square of pcm16 in the band, -61 dB below full scale."""
+_SILENCE = 2.0
+"""Level of silence: root mean square of pcm16 in the band, -84 dB below full scale. A quiet echo is far above it."""
+_MEASURABLE = 2.0
+"""Sound that has less than this times the noise's power is the noise."""
+_GAPS = 0.1
+"""The share of hops in which no voice sounds, not even its reverberation."""
+_FORGET = 1.05
+"""How fast the noise may rise, per measurement."""
 _WINDOW = np.hanning(_FRAME + 1)[:-1]
 
 Samples = NDArray[np.float64]
 Spectrum = NDArray[np.complex128]
 
 
-def likeness(near: bytes, far: bytes) -> float:
-    """Return how much of the near end the far end explains: 0 to 1.
+class EchoMeter:
+    """Measures how much of a microphone's sound is an echo, beside the noise that it always hears."""
 
-    *far* holds what was played around the time of *near*, up to 500 ms before and more, at any distance. Per frequency,
-    the best linear echo path of 80 ms from far to near is fitted; the result is the share of energy that it explains.
-    Measured with rooms of 0.15 to 0.5 s at 40 to 250 ms: an echo has 0.7 to 1 (400 ms or longer), a user as loud as the
-    echo 0.2 to 0.5, a user 6 dB louder under 0.25. Returns 0 for less than :data:`LEAST_MS` and for silence. Takes 3 ms
-    for 0.8 s.
-    """
-    user, played = _samples(near), _samples(far)
-    if len(user) * 1000 < LEAST_MS * RATE_HZ or len(played) < len(user):
-        return 0.0
-    heard = _spectrum(user)
-    if _level(heard) < _SILENCE or _loud_ms(heard) < _LEAST_LOUD_MS:
-        return 0.0
+    __slots__ = ("_noise",)
+
+    def __init__(self) -> None:
+        self._noise: float | None = None
+        """Power of a hop without a voice; None before the first measurement."""
+
+    def likeness(self, near: bytes, far: bytes) -> float | None:
+        """Return how much of the near end the far end explains: 0 to 1; None if that cannot be measured.
+
+        *far* holds what was played around the time of *near*, up to 500 ms before and more, at any distance. Per
+        frequency, the best linear echo path of 80 ms from far to near is fitted; the result is the share of energy
+        above the noise that it explains. Measured with rooms of 0.15 to 0.5 s at 40 to 250 ms: an echo has 0.7 to 1
+        (400 ms or longer), a user as loud as the echo 0.2 to 0.5, a user 6 dB louder under 0.25. Less than
+        :data:`LEAST_MS`, silence and sound that the noise hides cannot be measured. Takes 3 ms for 0.8 s.
+        """
+        user, played = _samples(near), _samples(far)
+        if len(user) * 1000 < LEAST_MS * RATE_HZ or len(played) < len(user):
+            return None
+        power = np.square(user[: len(user) // _HOP * _HOP].reshape(-1, _HOP)).mean(1)
+        noise, level = self._learn_noise(power), float(power.mean())
+        # Most of the time the microphone hears only the room: that costs no transform.
+        if level < max(_MEASURABLE * noise, _SILENCE**2):
+            return None
+        heard = _spectrum(user)
+        if _level(heard) < _SILENCE or _loud_ms(heard) < _LEAST_LOUD_MS:
+            return None
+        explained = _explained(heard, user, played)
+        return None if explained is None else min(1.0, explained * level / (level - noise))
+
+    def _learn_noise(self, power: Samples) -> float:
+        """Take the power of each hop; return that of the noise, which the quietest hops have."""
+        quiet = float(np.sort(power)[: max(1, int(len(power) * _GAPS))].mean())
+        self._noise = quiet if self._noise is None else min(quiet, self._noise * _FORGET)
+        return self._noise
+
+
+def _explained(heard: Spectrum, user: Samples, played: Samples) -> float | None:
+    """Return the share of the user's energy that the best echo path explains; None if nothing was played."""
     # The hops of the far end that may contribute to the first one of the near end, and all later ones.
     start = _distance(user, played) + _BEFORE - (_TAPS - 1) * _HOP
     source = _spectrum(_cut(played, start, len(user) + (_TAPS - 1) * _HOP))
     n_hops = len(heard)
     if _level(source) < _SILENCE:
-        return 0.0
+        return None
     taps = np.stack([source[_TAPS - 1 - tap :][:n_hops] for tap in range(_TAPS)], -1).transpose(1, 0, 2)
     goal = heard.T[:, :, None]
     adjoint = taps.conj().transpose(0, 2, 1)
@@ -66,7 +98,7 @@ def likeness(near: bytes, far: bytes) -> float:
     left = float((np.abs(rest) ** 2).sum() / ((np.abs(goal) ** 2).sum() + 1e-9))
     # Chance fits as well as it has taps; half of the overlapping hops are independent.
     freedom = n_hops / 2
-    return min(1.0, max(0.0, 1.0 - left * freedom / max(freedom - _TAPS, 1.0)))
+    return max(0.0, 1.0 - left * freedom / max(freedom - _TAPS, 1.0))
 
 
 def _distance(user: Samples, played: Samples) -> int:

@@ -16,6 +16,7 @@ from realtime.turn.small_talk import (
     is_hum,
     phrases_of,
     repeats,
+    resembles,
     rest_of,
     tokens_of,
 )
@@ -96,6 +97,8 @@ class Evidence:
     """Its level relative to this user's usual voice; None: no voice of this user is known."""
     echo: float | None = None
     """Likeness of its sound to what was played at the time; None: not measured."""
+    user_heard: bool = True
+    """Whether this user has had a turn: before that, all voices over replies may be echoes."""
     after_reply: bool = False
     """Whether nothing was played any more at its onset: then it is the end of an echo, or it has the floor."""
     played: Sequence[str] = ()
@@ -163,7 +166,12 @@ def _protected(settings: Interruption, seen: Evidence) -> Judgement | None:
 def _echo(settings: Interruption, seen: Evidence) -> Judgement | None:
     if seen.echo is not None and seen.echo >= ECHO:
         return Judgement(Verdict.DISMISS, "echo")
-    if seen.words and repeats(tokens_of(seen.words), seen.played):
+    if not seen.words:
+        return None
+    words = tokens_of(seen.words)
+    # A user who was never heard may be no one: what sounds like the reply is taken for it, unless it surely is no echo.
+    may_be_reply = not seen.user_heard and (seen.echo is None or seen.echo >= NO_ECHO)
+    if repeats(words, seen.played) or (may_be_reply and resembles(words, seen.played)):
         return Judgement(Verdict.DISMISS, "echo_words")
     return None
 

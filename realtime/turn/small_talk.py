@@ -79,6 +79,10 @@ def _folded(words: Sequence[str]) -> tuple[str, ...]:
 
 _LONGEST_PHRASE = 6
 _ECHO_WORDS = 40
+LEAST_LETTERS = 8
+"""Fewer letters resemble a part of any sentence."""
+MISHEARD = 0.42
+"""Edits per letter of what is misheard in noise: 0.0 to 0.4. Sentences of users need 0.47 and more."""
 """Words of a reply that its echo may repeat."""
 DEFAULT_BACKCHANNELS = phrases_of(BACKCHANNELS.values())
 DEFAULT_TAKES_FLOOR = phrases_of(TAKES_FLOOR.values())
@@ -142,3 +146,30 @@ def repeats(words: Sequence[str], played: Sequence[str], *, share: float = 0.8) 
             lengths[at] = before + 1 if word == other else max(lengths[at], lengths[at - 1])
             before = kept
     return lengths[-1] >= share * len(words)
+
+
+def resembles(words: Sequence[str], played: Sequence[str]) -> bool:
+    """Whether the words may be a part of what was played, as a recogniser mishears it in noise.
+
+    The letters are compared, by the fewest edits that turn them into a part of the other letters (Myers' algorithm
+    with integers as bit vectors: a few operations per letter).
+    """
+    pattern, text = "".join(words), "".join(played)
+    if len(pattern) < LEAST_LETTERS:
+        return False
+    places: dict[str, int] = {}
+    for at, letter in enumerate(pattern):
+        places[letter] = places.get(letter, 0) | 1 << at
+    full, top = (1 << len(pattern)) - 1, 1 << (len(pattern) - 1)
+    more, less, edits = full, 0, len(pattern)
+    fewest = edits
+    for letter in text:
+        same = places.get(letter, 0)
+        vertical = same | less
+        horizontal = (((same & more) + more) ^ more) | same
+        rises, falls = less | (~(horizontal | more) & full), more & horizontal
+        edits += bool(rises & top) - bool(falls & top)
+        fewest = min(fewest, edits)
+        rises, falls = (rises << 1) & full, (falls << 1) & full
+        more, less = falls | (~(vertical | rises) & full), rises & vertical
+    return fewest <= MISHEARD * len(pattern)

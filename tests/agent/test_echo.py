@@ -91,10 +91,11 @@ POSSIBLE, ECHO, SPEECH = ("possible", ""), ("dismissed", "echo"), ("confirmed", 
     ("microphone", "found", "decided"),
     [
         (lambda: echo(4), [STARTED, (3_800, TurnEnded(ONSET_MS, 3_300, b""))], [POSSIBLE, ECHO]),
+        (lambda: echo(4, -40.0), [STARTED, (3_800, TurnEnded(ONSET_MS, 3_300, b""))], [POSSIBLE, ECHO]),
         (lambda: with_voice(echo(4), 2, 1.5), [STARTED], [POSSIBLE, ECHO, POSSIBLE, SPEECH]),
         (lambda: with_voice(noise(4 * RATE_HZ), 1, 2), [STARTED], [POSSIBLE, SPEECH]),
     ],
-    ids=["an echo", "a user over the echo", "a user without an echo"],
+    ids=["an echo", "an echo as quiet as the room", "a user over the echo", "a user without an echo"],
 )
 async def test_an_echo_does_not_interrupt_and_is_no_turn_and_a_user_interrupts(
     microphone: Callable[[], Samples], found: list[Any], decided: list[tuple[str, str]]

@@ -5,7 +5,7 @@ import itertools
 import numpy as np
 import pytest
 
-from realtime.audio.echo import RATE_HZ, likeness
+from realtime.audio.echo import RATE_HZ, EchoMeter
 from realtime.turn.interruption import ECHO
 from tests.audio.rooms import USERS, agent_speech, at_level, echo_of, noise, pcm, voiced
 
@@ -14,6 +14,13 @@ DECAYS_S = (0.15, 0.3, 0.5)
 STARTS_S = (0.6, 1.7, 2.9, 4.4)
 PATH_MS = 500
 PLAYED = agent_speech(8)
+
+
+def likeness(near: bytes, far: bytes) -> float:
+    """What a first measurement says, where it says anything."""
+    found = EchoMeter().likeness(near, far)
+    assert found is not None
+    return found
 
 
 def window(start_s: float, length_ms: int) -> slice:
@@ -67,11 +74,47 @@ def test_a_user_who_talks_over_the_echo_is_no_echo(over_db: int) -> None:
     assert max(found) < ECHO
 
 
-def test_nothing_to_compare_is_no_likeness() -> None:
+@pytest.mark.parametrize(("gain_db", "noise_db"), [(-40, -75), (-50, -85), (-30, -62), (-40, -70)])
+def test_a_quiet_echo_is_known_beside_the_noise_of_the_room(gain_db: int, noise_db: int) -> None:
+    """The agent speaks at -20 dB below full scale: an echo of -40 dB is as quiet as many a room."""
+    found = []
+    for delay_ms, decay_s in itertools.product(DELAYS_MS, DECAYS_S):
+        heard = echo_of(PLAYED, delay_ms=delay_ms, gain_db=gain_db, decay_s=decay_s)
+        heard += at_level(noise(len(PLAYED)), noise_db)
+        meter = EchoMeter()
+        found += [meter.likeness(pcm(heard[part]), far_of(part)) for part in windows(800)]
+    known = [one for one in found if one is not None]
+    assert len(known) == len(found)
+    assert np.mean([one >= ECHO for one in known]) >= 0.95
+
+
+def test_a_user_beside_noise_is_not_like_what_is_played() -> None:
+    found = []
+    for user, part in itertools.product(USERS, windows(800)):
+        voice = at_level(voiced(user)[: part.stop - part.start], -50)
+        heard = voice + at_level(noise(len(voice)), -55)
+        found.append(likeness(pcm(heard), far_of(part)))
+    assert max(found) < ECHO
+
+
+def test_what_cannot_be_measured_is_unknown() -> None:
     part = window(1, 800)
     far = far_of(part)
-    assert likeness(b"", far) == 0.0
-    assert likeness(pcm(PLAYED[window(1, 200)]), far) == 0.0, "too short"
-    assert likeness(bytes(25_600), far) == 0.0, "a silent microphone"
-    assert likeness(pcm(PLAYED[part]), bytes(len(far))) == 0.0, "nothing was played"
-    assert likeness(pcm(PLAYED[part]), far[:1_000]) == 0.0, "less was played than the voice lasted"
+    for why, near, other in (
+        ("nothing", b"", far),
+        ("too short", pcm(PLAYED[window(1, 200)]), far),
+        ("a silent microphone", bytes(25_600), far),
+        ("only the room's noise", pcm(at_level(noise(12_800), -50)), far),
+        ("nothing was played", pcm(PLAYED[part]), bytes(len(far))),
+        ("less was played than the voice lasted", pcm(PLAYED[part]), far[:1_000]),
+    ):
+        assert EchoMeter().likeness(near, other) is None, why
+
+
+def test_the_noise_of_a_room_costs_no_transform(monkeypatch: pytest.MonkeyPatch) -> None:
+    def never(*_: object) -> None:
+        pytest.fail("a transform")
+
+    monkeypatch.setattr(np.fft, "rfft", never)
+    part = window(1, 800)
+    assert EchoMeter().likeness(pcm(at_level(noise(12_800), -60)), far_of(part)) is None

@@ -9,10 +9,13 @@ from hypothesis import strategies as st
 from realtime.turn.interruption import DUCK_DB, DUCK_RAMP_MS, RESTORE_RAMP_MS, Evidence, Interruption, Verdict
 from realtime.turn.small_talk import (
     BACKCHANNELS,
+    LEAST_LETTERS,
+    MISHEARD,
     TAKES_FLOOR,
     is_hum,
     phrases_of,
     repeats,
+    resembles,
     tokens_of,
     without_repeated,
 )
@@ -245,6 +248,61 @@ def test_an_echo_is_no_voice_of_the_user() -> None:
     assert judged(words="are the days cold in spring", played=played).startswith("confirm")
     assert judged(words="what", echo=0.6) == "dismiss echo"
     assert judged(words="what", echo=0.59) == "confirm stop_words"
+
+
+@pytest.mark.parametrize(
+    "misheard",
+    [
+        "And it should be cost full pounds for a grown-up and half of that for a time.",
+        "harbor too",
+        "And the tickets cost well pounds.",
+    ],
+)
+def test_before_a_user_was_heard_what_sounds_like_the_reply_is_taken_for_it(misheard: str) -> None:
+    """A recogniser mishears an echo in noise."""
+    played = tokens_of(
+        "I can tell you about the harbour too. The boats leave at nine in the morning, and the ticket costs twelve "
+        "pounds for a grown up and half of that for a child."
+    )
+    assert judged(words=misheard, played=played).startswith("confirm")
+    for echo in (None, 0.4):
+        assert judged(words=misheard, played=played, user_heard=False, echo=echo) == "dismiss echo_words"
+    assert judged(words=misheard, played=played, user_heard=False, echo=0.39).startswith("confirm"), "surely no echo"
+
+
+@pytest.mark.parametrize(
+    "said", ["Stop.", "no, no, the other one", "that is enough, thank you", "is there a train as well", "¿por qué lo dices?"]
+)
+def test_a_user_may_begin_with_an_interruption(said: str) -> None:
+    played = tokens_of(
+        "The mountains in October are a quiet place. The nights are cold and the days are still warm, and most of the "
+        "huts have closed for the winter. If you like to walk alone, it is the best time of the year."
+    )
+    assert judged(words=said, played=played, user_heard=False).startswith("confirm")
+
+
+def test_the_fewest_edits_within_a_text_are_found() -> None:
+    """Against the textbook's table, for any letters."""
+
+    def fewest(pattern: str, text: str) -> int:
+        row = [*range(len(pattern) + 1)]
+        best = row[-1]
+        for letter in text:
+            before, row[0] = row[0], 0
+            for at, other in enumerate(pattern, 1):
+                kept = row[at]
+                row[at] = min(row[at] + 1, row[at - 1] + 1, before + (letter != other))
+                before = kept
+            best = min(best, row[-1])
+        return best
+
+    letters = st.text("abc", min_size=LEAST_LETTERS, max_size=14)
+
+    @given(letters, st.text("abc", max_size=30))
+    def agrees(pattern: str, text: str) -> None:
+        assert resembles([pattern], [text]) == (fewest(pattern, text) <= MISHEARD * len(pattern))
+
+    agrees()
 
 
 def test_a_voice_after_the_reply_is_the_last_of_its_echo_or_the_users() -> None:
