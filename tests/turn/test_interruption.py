@@ -271,7 +271,8 @@ def test_before_a_user_was_heard_what_sounds_like_the_reply_is_taken_for_it(mish
 
 
 @pytest.mark.parametrize(
-    "said", ["Stop.", "no, no, the other one", "that is enough, thank you", "is there a train as well", "¿por qué lo dices?"]
+    "said",
+    ["Stop.", "no, no, the other one", "that is enough, thank you", "is there a train as well", "¿por qué lo dices?"],
 )
 def test_a_user_may_begin_with_an_interruption(said: str) -> None:
     played = tokens_of(
