@@ -20,6 +20,10 @@ PATH_MS = 500
 """The longest way from the played position to the microphone."""
 LOOK_MS = 600
 """Audio of the user in one look."""
+ENVELOPE_MS = 800
+"""Audio of the user whose envelope is compared first."""
+MOST_HEARD_MS = 200
+"""The most audio that is noted at once."""
 EVERY_MS = 500
 """Time between two looks; each takes some 4 ms."""
 MOST_LOOKS = 20
@@ -46,8 +50,8 @@ class EchoWatch:
     """
 
     __slots__ = (
-        *("_found", "_is_told", "_latest", "_looked_ms", "_looks", "_meter", "_raw", "_raw_meter", "_settled_ms"),
-        "seen",
+        *("_envelope", "_found", "_heard_ms", "_is_told", "_latest", "_looked_ms", "_looks", "_meter", "_raw"),
+        *("_raw_meter", "_settled_ms", "seen"),
     )
 
     def __init__(self, found: Callable[[], None] = lambda: None, raw: Raw | None = None) -> None:
@@ -56,6 +60,8 @@ class EchoWatch:
         self._meter, self._raw_meter = EchoMeter(), EchoMeter()
         self._is_told = False
         self._latest: deque[bool] = deque(maxlen=LATEST)
+        self._envelope: deque[float] = deque(maxlen=ENVELOPE_MS // echo.STEP_MS)
+        self._heard_ms = 0
         self._looked_ms = 0
         self._looks = 0
         self._settled_ms: int | None = None
@@ -63,14 +69,36 @@ class EchoWatch:
         self.seen = False
         """Whether the reply was found in the microphone at all."""
 
+    def hear(self, position_ms: int, clip: Callable[[int], bytes], rate_hz: int) -> None:
+        """Note how loud the user's newest audio is, as long as there are looks to come."""
+        if self._looks == MOST_LOOKS:
+            return
+        missing_ms = position_ms - self._heard_ms
+        if missing_ms > MOST_HEARD_MS:
+            # Nothing was played meanwhile.
+            self._envelope.clear()
+            self._heard_ms, missing_ms = position_ms - MOST_HEARD_MS, MOST_HEARD_MS
+        whole_ms = missing_ms // echo.STEP_MS * echo.STEP_MS
+        self._heard_ms += whole_ms
+        self._envelope.extend(echo.envelope(clip(missing_ms)[: whole_ms * rate_hz // 500], rate_hz))
+
     def is_due(self, position_ms: int) -> bool:
-        """Whether to look again, if a reply is played."""
-        return self._looks < MOST_LOOKS and position_ms - self._looked_ms >= EVERY_MS
+        """Whether to look again, if a reply is played: enough was heard meanwhile."""
+        has_heard = len(self._envelope) == ENVELOPE_MS // echo.STEP_MS
+        return has_heard and self._looks < MOST_LOOKS and position_ms - self._looked_ms >= EVERY_MS
 
     def look(self, position_ms: int, near: bytes, rate_hz: int, far_end: FarEnd) -> None:
         """Compare the user's newest audio with what was played: no voice sounds."""
+        envelope = np.array(self._envelope)
+        if echo.is_steady(envelope):
+            self._looked_ms = position_ms  # Only the room's noise: nothing can be measured, and nothing is.
+            return
         self._looks += 1
-        self.compare(position_ms, near, rate_hz, far_end)
+        played = far_end.newest(ENVELOPE_MS + PATH_MS)
+        if echo.rises_alike(envelope, echo.envelope(played, far_end.rate_hz)):
+            self.compare(position_ms, near, rate_hz, far_end)
+        else:
+            self.take(position_ms, 0.0)
 
     def compare(self, position_ms: int, near: bytes, rate_hz: int, far_end: FarEnd) -> float | None:
         """Return how much of the user's newest audio is an echo: 0 to 1; None if that cannot be measured.

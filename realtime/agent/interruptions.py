@@ -110,6 +110,7 @@ class Interruptions:
         self._recognise = recognise
         self._usual = UsualVoice()
         self._settings: Interruption | None = None
+        self._mode: InterruptionMode = "selective"
         self._weighed_ms = 0
         self._onset = Onset()
         self._heard_ms = 0
@@ -127,7 +128,7 @@ class Interruptions:
 
     def configure(self, detection: TurnDetection, mode: InterruptionMode, *, transcribes: bool) -> None:
         """Take new settings."""
-        self.transcribes = transcribes
+        self.transcribes, self._mode = transcribes, mode
         if mode != "selective":
             self._settings = None
             return
@@ -153,11 +154,8 @@ class Interruptions:
             self._reported = played_ms, position_ms
         if self.current is not None:
             return
-        looks_for_echo, may_lower = self._watch.is_due(position_ms), self._reply.can_be_lowered()
-        if not looks_for_echo and not may_lower and self._onset_ms is None:
-            return
-        is_playing = self._reply.unplayed_ms() > 0
-        if is_playing and looks_for_echo:
+        is_playing, may_lower = self._reply.unplayed_ms() > 0, self._reply.can_be_lowered()
+        if is_playing and self._mode != "off":
             self._look_for_echo(position_ms, clip)
         # Where the microphone hears the reply, a sound is mostly that.
         is_alert = is_playing and may_lower and self._settings is not None and not self._watch.seen
@@ -172,7 +170,8 @@ class Interruptions:
             self._set_level(self._reply.playing(), DUCK_DB)
 
     def _look_for_echo(self, position_ms: int, clip: Clip) -> None:
-        far_end = self._ears.far_end()
+        self._watch.hear(position_ms, clip, self._rate_hz)
+        far_end = self._ears.far_end() if self._watch.is_due(position_ms) else None
         if far_end is not None and self._reply.played_ms() >= ECHO_LOOK_MS:
             self._watch.look(position_ms, clip(ECHO_LOOK_MS), self._rate_hz, far_end)
 

@@ -6,11 +6,15 @@ Both compare the near end (the user's microphone) with the far end (what a liste
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import NDArray
 
 RATE_HZ = 16_000
+STEP_MS = 10
+"""Of envelopes."""
 LEAST_MS = 300
 """The shortest voice whose likeness says something: unrelated speech stays under 0.25 from there on."""
 
@@ -33,6 +37,10 @@ _MEASURABLE = 2.0
 """Sound that has less than this times the noise's power is the noise."""
 _GAPS = 0.1
 """The share of hops in which no voice sounds, not even its reverberation."""
+_ALIKE = 0.6
+"""Correlation of envelopes from which one may be the other's echo."""
+_STEADY = 1.6
+"""Noise is less than this times as loud as its quietest steps: 8 dB."""
 _FORGET = 1.05
 """How fast the noise may rise, per measurement."""
 _WINDOW = np.hanning(_FRAME + 1)[:-1]
@@ -78,6 +86,35 @@ class EchoMeter:
         quiet = float(np.sort(power)[: max(1, int(len(power) * _GAPS))].mean())
         self._noise = quiet if self._noise is None else min(quiet, self._noise * _FORGET)
         return self._noise
+
+
+def envelope(pcm: bytes, rate_hz: int) -> Samples:
+    """Return the loudness of pcm16 in steps of 10 ms: the fourth root of the power, flattened as by ears."""
+    hop = rate_hz * STEP_MS // 1000
+    samples = np.frombuffer(pcm, "<i2", len(pcm) // 2).astype(np.float32)
+    frames = samples[: len(samples) // hop * hop].reshape(-1, hop)
+    return np.asarray((np.einsum("ij,ij->i", frames, frames) / hop) ** 0.25, np.float64)
+
+
+def is_steady(near: Samples) -> bool:
+    """Whether an envelope is that of silence or of steady noise."""
+    quiet = float(np.sort(near)[len(near) // 10])
+    return float(near.max(initial=0.0)) < max(_STEADY * quiet, math.sqrt(_SILENCE))
+
+
+def rises_alike(near: Samples, far: Samples) -> bool:
+    """Whether the envelope of the near end may be that of some part of the far end, as an echo's is.
+
+    Costs 0.05 ms for 0.8 s of 1.3 s. Of echoes 98 in 100 are alike, of unrelated voices 20 in 100: where they are not,
+    no likeness need be measured.
+    """
+    if not len(near) or len(far) < len(near):
+        return False
+    rise = near - near.mean()
+    parts = sliding_window_view(far, len(near))
+    parts = parts - parts.mean(1, keepdims=True)
+    sizes = np.sqrt(np.dot(rise, rise) * np.square(parts).sum(1)) + 1e-9
+    return float((parts @ rise / sizes).max()) >= _ALIKE
 
 
 def _explained(heard: Spectrum, user: Samples, played: Samples) -> float | None:

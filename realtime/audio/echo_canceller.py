@@ -42,12 +42,16 @@ class EchoFilter:
         self._played = np.zeros(2 * block, np.float32)
         self._spectra: Spectrum = np.zeros((PARTS, n_bins), np.complex64)
         """Of the newest played blocks, the newest first."""
+        self._silent_blocks = 0
         self._path: Spectrum = np.zeros((PARTS, n_bins), np.complex64)
         self._variance = np.full((PARTS, n_bins), _FIRST_VARIANCE, np.float32)
         self._rest = np.full(n_bins, _FIRST_REST, np.float32)
 
     def subtract(self, near: Samples, far: Samples) -> Samples:
         """Take a block of the microphone and of what is played; return the first without the second's echo."""
+        self._silent_blocks = 0 if far.any() else self._silent_blocks + 1
+        if self._silent_blocks > PARTS + 1:
+            return near  # nothing was played for as long as the path remembers: nothing comes back
         size = self.block
         self._played = np.concatenate([self._played[size:], far])
         self._spectra = np.concatenate([np.fft.rfft(self._played)[None].astype(np.complex64), self._spectra[:-1]])

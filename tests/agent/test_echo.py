@@ -12,6 +12,7 @@ import pytest
 from realtime.agent.echo_watch import EVERY_MS, MOST_LOOKS, EchoWatch
 from realtime.agent.interruptions import MARGIN_MS
 from realtime.agent.run import AgentRun
+from realtime.audio import echo as echo_module
 from realtime.audio.endpoint import SpeechStarted, TurnEnded
 from realtime.audio.far_end import FarEnd
 from realtime.audio.playback import AcknowledgedPlayback, WallClockPlayback
@@ -20,7 +21,7 @@ from realtime.event import client as c
 from realtime.event import model as m
 from realtime.event import server as s
 from realtime.event.base import AudioFormat
-from realtime.event.config import AudioSettings, SessionConfig, TurnDetection
+from realtime.event.config import AudioSettings, InterruptionMode, SessionConfig, TurnDetection
 from realtime.model import base
 from tests.agent.fakes import NO_DETECTOR, PROFILE, Call, FakeDetector, call
 from tests.audio.rooms import RATE_HZ, Samples, agent_speech, echo_of, level_db, noise, pcm, voiced
@@ -101,6 +102,29 @@ async def test_an_echo_does_not_interrupt_and_is_no_turn_and_a_user_interrupts(
     microphone: Callable[[], Samples], found: list[Any], decided: list[tuple[str, str]]
 ) -> None:
     assert await talk(microphone(), *found) == decided
+
+
+@pytest.mark.parametrize(
+    ("mode", "microphone"),
+    [("selective", lambda: noise(10 * RATE_HZ, -60.0)), ("off", lambda: with_voice(noise(10 * RATE_HZ), 0, 10))],
+    ids=["a silent user", "interruption off"],
+)
+async def test_where_nothing_depends_on_it_nothing_is_transformed_and_nothing_correlated(
+    mode: InterruptionMode, microphone: Callable[[], Samples], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def never(*_: Any, **__: Any) -> Any:
+        raise AssertionError("work for nothing")
+
+    for module, name in ((np.fft, "rfft"), (np.fft, "irfft"), (np, "correlate"), (np, "convolve")):
+        monkeypatch.setattr(module, name, never)
+    monkeypatch.setattr(echo_module, "rises_alike", never)
+    config = SessionConfig(turn_detection=TurnDetection(interruption=mode))
+    async with call(config=config) as made:
+        made.receive(c.ClientTextAppendEvent(text="Where can I eat?"))
+        say(made, np.tile(agent_speech(5), 2))
+        await hear(made, microphone())
+        assert made.link.heard_bytes()
+        assert made.of(s.AgentErrorEvent) == []
 
 
 async def test_the_model_gets_a_microphone_without_the_echo() -> None:
@@ -306,8 +330,11 @@ def test_it_looks_a_limited_number_of_times() -> None:
     watch, told = watching()
     far_end = FarEnd(WallClockPlayback(24_000), lambda: 0.0, 24_000)
     looks = 0
-    for position_ms in range(0, 60_000, 20):
+    sound = pcm(with_voice(noise(60 * RATE_HZ), 0, 60))
+    for position_ms in range(200, 60_000, 20):
+        heard = sound[: position_ms * 32]
+        watch.hear(position_ms, lambda ms, heard=heard: heard[-ms * 32 :], RATE_HZ)
         if watch.is_due(position_ms):
-            watch.look(position_ms, bytes(640), 16_000, far_end)
+            watch.look(position_ms, heard[-600 * 32 :], RATE_HZ, far_end)
             looks += 1
     assert (looks, told) == (MOST_LOOKS, [])

@@ -5,7 +5,7 @@ import itertools
 import numpy as np
 import pytest
 
-from realtime.audio.echo import RATE_HZ, EchoMeter
+from realtime.audio.echo import RATE_HZ, EchoMeter, envelope, rises_alike
 from realtime.turn.interruption import ECHO
 from tests.audio.rooms import USERS, agent_speech, at_level, echo_of, noise, pcm, voiced
 
@@ -95,6 +95,30 @@ def test_a_user_beside_noise_is_not_like_what_is_played() -> None:
         heard = voice + at_level(noise(len(voice)), -55)
         found.append(likeness(pcm(heard), far_of(part)))
     assert max(found) < ECHO
+
+
+def alike(near: bytes, far: bytes) -> bool:
+    return rises_alike(envelope(near, RATE_HZ), envelope(far, RATE_HZ))
+
+
+def test_the_envelope_alone_tells_most_voices_from_an_echo() -> None:
+    """And hardly an echo from an echo: what is unlike here is not measured."""
+    echoes = []
+    for delay_ms, decay_s in itertools.product(DELAYS_MS, DECAYS_S):
+        heard = echo_of(PLAYED, delay_ms=delay_ms, gain_db=-20, decay_s=decay_s) + noise(len(PLAYED))
+        echoes += [alike(pcm(heard[part]), far_of(part)) for part in windows(800)]
+    assert np.mean(echoes) >= 0.95
+    starts = range(0, RATE_HZ // 2, RATE_HZ // 8)
+    voices = [
+        alike(pcm(np.resize(voiced(user)[start:], 800 * RATE_HZ // 1000)), far_of(part))
+        for user, part, start in itertools.product(USERS, windows(800), starts)
+    ]
+    assert np.mean(voices) <= 0.4
+
+
+@pytest.mark.parametrize("near", [b"", bytes(12_800), pcm(noise(6_400))])
+def test_silence_and_nothing_have_no_envelope_of_an_echo(near: bytes) -> None:
+    assert not alike(near, far_of(window(1, 400)))
 
 
 def test_what_cannot_be_measured_is_unknown() -> None:
