@@ -70,7 +70,7 @@ class EchoWatch:
         """Whether the reply was found in the microphone at all."""
 
     def hear(self, position_ms: int, clip: Callable[[int], bytes], rate_hz: int) -> None:
-        """Note how loud the user's newest audio is, as long as there are looks to come."""
+        """Note how loud the newest audio is, until the last look."""
         if self._looks == MOST_LOOKS:
             return
         missing_ms = position_ms - self._heard_ms

@@ -182,7 +182,7 @@ class Interruptions:
             self._reply.emit(s.ServerAudioGainEvent(gain_db=gain_db, ramp_ms=ramp_ms, item_id=item_id))
 
     def _may_hear_reply(self) -> bool:
-        """Whether the microphone hears the reply, or only the reply was heard so far."""
+        """Whether the reply reaches the microphone, or no user has spoken yet."""
         return self._watch.seen or not self._usual.is_known
 
     def _may_be_tail(self, lag_ms: int) -> bool:

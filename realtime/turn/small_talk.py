@@ -149,7 +149,7 @@ def repeats(words: Sequence[str], played: Sequence[str], *, share: float = 0.8) 
 
 
 def resembles(words: Sequence[str], played: Sequence[str]) -> bool:
-    """Whether the words may be a part of what was played, as a recogniser mishears it in noise.
+    """Whether the words may be misheard words of what was played.
 
     The letters are compared, by the fewest edits that turn them into a part of the other letters (Myers' algorithm
     with integers as bit vectors: a few operations per letter).
