@@ -106,7 +106,7 @@ def is_steady(near: Samples) -> bool:
 
 
 def rises_alike(near: Samples, far: Samples) -> bool:
-    """Whether the near end may be an echo of the far end, by their envelopes.
+    """Whether the near end may echo the far end, by their envelopes.
 
     Costs 0.05 ms for 0.8 s of 1.3 s. Of echoes 98 in 100 are alike, of unrelated voices 20 in 100: where they are not,
     no likeness need be measured.
