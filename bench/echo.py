@@ -33,6 +33,9 @@ from realtime.turn.small_talk import tokens_of
 
 LEVELS_DB = (-6, -12, -20, -30, -40)
 DELAYS_MS = (40, 120, 250)
+FIRST_LEVELS_DB = (-20, -30, -40, -50)
+"""Of the loudspeaker in calls in which the agent speaks first, and no user ever."""
+ALONE_MS = 30_000
 LEAST_WORDS = 3
 PER_CALL = 8
 """Interruptions of a call; as many replies are left alone."""
@@ -58,8 +61,9 @@ HOW = (
     "echo; off: the client forbids it, so only likeness and words protect. Self-interruptions: replies that a voice "
     "stopped where no user spoke. Echo words: words in transcripts of the user that repeat three or more words of the "
     "reply in a row and were not said. R_Y and L_Y as by bench listen; the first row has no echo. Recognition is "
-    "looked up by hash; each run gives the same numbers. ERLE: by how much the canceller lowers the echo alone, 4 to "
-    "12 s after its start, behind a client that acknowledges every 100 ms. CPU: of one core."
+    "looked up by hash; each run gives the same numbers. Agent first: the agent greets, and nobody answers. ERLE: by how "
+    "much the canceller lowers the echo alone, 4 to 12 s after its start, behind a client that acknowledges every 100 "
+    "ms. CPU: of one core."
 )
 HEADER = (
     "echo",
@@ -114,6 +118,7 @@ def _measure(
             for level_db in levels_db:
                 calls += _row(section, play, [(level_db, delay_ms, canceller) for delay_ms in delays_ms], per_call, say)
             section.checks += _checks(canceller, calls, alone)
+    section.checks += first_checks(play_first(workers, file, delays_ms))
     for level_db in levels_db:
         measured = [erle_db(level_db, delay_ms) for delay_ms in delays_ms]
         section.data[f"erle {level_db}"] = measured
@@ -181,6 +186,24 @@ def _checks(canceller: str, heard: Sequence[Heard], alone: Sequence[Heard]) -> I
     if tau.yield_latency.median_ms is not None and without.yield_latency.median_ms is not None:
         more_ms = tau.yield_latency.median_ms - without.yield_latency.median_ms
         yield Check(f"{prefix}L_Y median, more than without echo", more_ms, None, " ms")
+
+
+def play_first(workers: int, file: Path, delays_ms: Sequence[int]) -> list[Heard]:
+    """Play calls in which the agent greets, and nobody answers."""
+    with players(workers, partial(_greet, file=file)) as play:
+        return [*play([(level_db, delay_ms) for level_db in FIRST_LEVELS_DB for delay_ms in delays_ms])]
+
+
+def _greet(cell: tuple[int, int], *, file: Path) -> Heard:
+    script = Script(steps=[Loudspeaker(*cell), Silence(ALONE_MS)], asks={1, 2})
+    return hear_script(script, remembered(file), model="embedded", mode="selective", greeting="Say hello.")
+
+
+def first_checks(heard: Sequence[Heard]) -> Iterator[Check]:
+    """Yield the limits of calls in which only the agent speaks."""
+    stopped = Score(tuple(one.scene for one in heard)).overlaps.self_interruptions.hits
+    yield Check(f"agent first, {len(heard)} calls: self-interruptions", stopped, 0)
+    yield Check("agent first: words in transcripts", sum(len(one.transcripts) for one in heard), 0)
 
 
 def interruptions(count: int) -> list[Varied]:

@@ -177,8 +177,9 @@ def hear_script(
     authority: TurnAuthority | None = None,
     recognises: bool = True,
     settings: dict[str, Any] | None = None,
+    greeting: str | None = None,
 ) -> Heard:
-    """Play one call of these steps; `settings` are added to those of the call."""
+    """Play one call of these steps; `settings` are added to those of the call, whose agent may greet."""
     mind = _Mind()
     loop = VirtualLoop()
     looked: list[tuple[float, str]] = []
@@ -202,7 +203,7 @@ def hear_script(
                 await stack.enter_async_context(service.running())
                 behind = service.provider_model()
             recognise = partial(_recognise, engine, on_words) if recognises else no_words
-            agent = partial(RealtimeAgent, "Friday", "", behind, recognise=recognise)
+            agent = partial(RealtimeAgent, "Friday", "", behind, recognise=recognise, greeting=greeting)
             detection = {"interruption": mode, "authority": authority}
             config: dict[str, Any] = {"turn_detection": detection, "input_audio_transcription": True}
             config |= settings or {}

@@ -2,7 +2,7 @@
 
 Speech begins and ends by hysteresis over voice activity, turns end after a silence. How long a silence ends a turn is
 one number, or the decision of an `EndpointingPolicy`. Voices that are quieter than the turn's own (`audio/near.py`)
-delay its end by half a second at most, and begin no turn.
+delay its end by half a second at most, and begin no turn, unless they stand out from what sounded before.
 
 Positions are ms of audio pushed since the endpoint was made: start of voice without padding, end of voice without the
 silence behind it. Time is counted in audio, not by a clock: a client that stops sending stops the timer, too.
@@ -226,7 +226,7 @@ class Endpoint:
         else:
             self._run += 1
             self._run_sure = self._run_sure or probability >= config.sure_threshold
-            if self._guard_ms and not self._near.is_near:
+            if self._guard_ms and not self._near.is_near and not self._near.stands_out:
                 self._run = min(self._run, _LATE_FRAMES)
                 self._guard_ms = _GUARD_MS
             elif self._run >= self._min_run and (
@@ -234,6 +234,7 @@ class Endpoint:
             ):
                 self._voice_began(now_ms, events)
         if not self._in_turn:
+            self._near.wait()
             return
         if self._voiced:
             if probability >= config.threshold:
@@ -290,7 +291,7 @@ class Endpoint:
             self._resume(events)
         else:
             self._in_turn = True
-            self._near.forget()
+            self._near.forget(self._run)
             self._near_ms = now_ms
             self._guard_ms = 0
             # Never before the end of the previous turn, nor before the beginning.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from bisect import insort
 from collections import deque
 
@@ -23,6 +24,13 @@ _USUAL = 0.9
 """The share of levels below that of the voice."""
 _GAPS = 0.05
 """The share of frames that are gaps between words."""
+_BEFORE_MS = 2_000
+"""How much of what sounds before a turn is compared; with less than the next, nothing is."""
+_LEAST_BEFORE_MS = 500
+_USUAL_BEFORE = 0.75
+"""The share of levels below that of the surroundings."""
+STANDS_OUT_DB = 4.0
+"""How much louder than the surroundings before the turn a new voice is."""
 _BUSY_DB = 21.0
 """Gaps less than this below the voice are filled by other sounds."""
 
@@ -30,19 +38,26 @@ _BUSY_DB = 21.0
 class NearVoice:
     """The level of a stream and of its current turn's voice."""
 
-    __slots__ = ("_frames_db", "_level_db", "_levels_db", "_powers")
+    __slots__ = ("_before", "_before_db", "_frames_db", "_level_db", "_levels_db", "_powers")
 
     def __init__(self) -> None:
         self._powers: deque[float] = deque([0.0] * _FRAMES, _FRAMES)
         self._level_db = 0.0
+        # The newest levels outside turns, and what they were before the current turn.
+        self._before: deque[float] = deque(maxlen=_BEFORE_MS // FRAME_MS)
+        self._before_db = math.inf
         # Of the turn, rising.
         self._levels_db: list[float] = []
         self._frames_db: list[float] = []
 
-    def forget(self) -> None:
-        """Forget the voice: another turn begins."""
+    def forget(self, begun: int = 0) -> None:
+        """Forget the voice: another turn has begun, this many frames ago."""
         self._levels_db.clear()
         self._frames_db.clear()
+        ranked = sorted([*self._before][: -begun - _FRAMES])
+        is_known = len(ranked) * FRAME_MS >= _LEAST_BEFORE_MS
+        self._before_db = ranked[int(len(ranked) * _USUAL_BEFORE)] if is_known else math.inf
+        self._before.clear()
 
     def hear(self, frame: bytes) -> None:
         """Take the next frame of pcm16. Costs 5 us."""
@@ -53,6 +68,18 @@ class NearVoice:
         """Count the newest frame as voice of the turn."""
         insort(self._levels_db, self._level_db)
         insort(self._frames_db, _db(self._powers[-1]))
+
+    def wait(self) -> None:
+        """Count the newest frame as one without a turn."""
+        self._before.append(self._level_db)
+
+    @property
+    def stands_out(self) -> bool:
+        """Whether the newest audio is louder than the surroundings before the turn.
+
+        Then the voice may be that of the turn's speaker, whose first words were louder.
+        """
+        return self._level_db >= self._before_db + STANDS_OUT_DB
 
     @property
     def is_near(self) -> bool:

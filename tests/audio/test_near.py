@@ -71,6 +71,21 @@ def test_the_voice_behind_begins_no_turn_and_the_speaker_does() -> None:
     assert kinds(events([*behind, NEAR])) == ["SpeechStarted", "SpeechPaused", "TurnEnded", "SpeechStarted"]
 
 
+@pytest.mark.parametrize("before_db", [ROOM_DB, FAR_DB - 10])
+def test_a_speaker_whose_first_words_are_loud_is_heard_to_the_end(before_db: float) -> None:
+    """The turn ends behind them; what goes on stands out from the room, so it begins the next turn at once."""
+    before: Part = (60, QUIET, before_db)
+    turns = [event for event in events([before, NEAR, far(300)]) if isinstance(event, SpeechStarted)]
+    ended = [event for event in events([before, NEAR, far(300)]) if isinstance(event, TurnEnded)]
+    assert len(turns) >= 2
+    assert turns[1].start_ms - ended[0].end_ms <= 1_000
+
+
+def test_a_voice_that_was_there_before_the_turn_begins_none_after_it() -> None:
+    before: Part = (60, QUIET, FAR_DB)
+    assert kinds(events([before, NEAR, far(300)])).count("SpeechStarted") == 1
+
+
 def test_a_quiet_voice_begins_a_turn_once_the_room_was_silent() -> None:
     parts = [NEAR, far(100), (70, QUIET, ROOM_DB), far(40), SILENCE]
     assert kinds(events(parts)) == ["SpeechStarted", "SpeechPaused", "TurnEnded"] * 2

@@ -1,6 +1,19 @@
 """The bench of echoes plays what it says it plays. No timing."""
 
-from bench.echo import Cell, echo_words, erle_db, interruptions, script_of
+from pathlib import Path
+
+import pytest
+
+from bench.echo import (
+    Cell,
+    echo_words,
+    erle_db,
+    first_checks,
+    interruptions,
+    play_first,
+    script_of,
+    spoken_s,
+)
 from bench.listen_calls import REPLY
 from realtime.testing.client.steps import BargeIn, Loudspeaker
 
@@ -28,3 +41,10 @@ def test_interruptions_are_as_many_as_wanted() -> None:
 
 def test_the_canceller_lowers_an_echo() -> None:
     assert erle_db(-12, 120) > 20
+
+
+@pytest.mark.night
+def test_an_agent_that_speaks_first_into_a_quiet_loudspeaker_is_its_own_only_voice(tmp_path: Path) -> None:
+    heard = play_first(1, tmp_path / "words.sqlite3", (120,))
+    assert min(spoken_s([one]) for one in heard) > 10
+    assert [check.value for check in first_checks(heard)] == [0, 0]
