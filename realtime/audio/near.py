@@ -30,7 +30,7 @@ _LEAST_BEFORE_MS = 500
 _USUAL_BEFORE = 0.75
 """The share of levels below that of the surroundings."""
 STANDS_OUT_DB = 4.0
-"""How much louder than the surroundings before the turn a new voice is."""
+"""By how much a new voice exceeds the surroundings before the turn."""
 _BUSY_DB = 21.0
 """Gaps less than this below the voice are filled by other sounds."""
 
