@@ -62,8 +62,8 @@ HOW = (
     "stopped where no user spoke. Echo words: words in transcripts of the user that repeat three or more words of the "
     "reply in a row and were not said. R_Y and L_Y as by bench listen; the first row has no echo. Recognition is "
     "looked up by hash; each run gives the same numbers. Agent first: the agent greets, and nobody answers. ERLE: by "
-    "how much the canceller lowers the echo alone, 4 to 12 s after its start, behind a client that acknowledges every 100 "
-    "ms. CPU: of one core."
+    "how much the canceller lowers the echo alone, 4 to 12 s after its start, behind a client that acknowledges every "
+    "100 ms. CPU: of one core."
 )
 HEADER = (
     "echo",
