@@ -1,9 +1,10 @@
 """`python -m bench [WHAT ...]`: measures, prints a table and the limits, and writes both on request.
 
-WHAT is any of `talk`, `stall`, `stalled`, `churn`, `burst`, `barge-in`, `codecs`, `local`, `log`, `fold`, `stores`,
-`resume`, `testkit`, `rooms`, `overload`, `interruption`, `mcp`, `listen`, `endpointing`, `near-voice`, `ears`,
-`speculation`, `echo`, `consent`, `claims`, `claims-in-time`, `tool-calls`; default: all of them but `resume`, which
-takes half an hour, and those that measure listening, consent, claims or tool calls, from `listen` on.
+WHAT is any of `talk`, `double-talk`, `stall`, `stalled`, `churn`, `burst`, `barge-in`, `codecs`, `local`, `log`,
+`fold`, `stores`, `resume`, `testkit`, `rooms`, `overload`, `interruption`, `mcp`, `listen`, `endpointing`,
+`near-voice`, `ears`, `speculation`, `echo`, `consent`, `claims`, `claims-in-time`, `tool-calls`; default: all of them
+but `resume`, which takes half an hour, and those that measure listening, consent, claims or tool calls, from `listen`
+on.
 """
 
 from __future__ import annotations
@@ -24,6 +25,8 @@ from bench.report import Section, this_command, write_into_page
 
 console = Console(highlight=False)
 
+TIMED = {"talk", "double_talk", "stall", "stalled", "burst", "stores", "rooms", "overload", "interruption"}
+"""Measurements, by their functions, whose process reads clocks."""
 ONLY_BY_NAME = {
     "claims",
     "claims-in-time",
@@ -84,6 +87,13 @@ def _measurements(options: argparse.Namespace) -> dict[str, Callable[[], Awaitab
 
         rounds, seconds = (1, 4.0) if quick else (options.pairs, options.seconds)
         return measure_talk(options.sessions, rounds, seconds, say)
+
+    def double_talk() -> Awaitable[Section]:
+        from bench.double_talk import SOUNDS, measure_double_talk
+
+        if quick:
+            return measure_double_talk(1, 4.0, say, SOUNDS[:2])
+        return measure_double_talk(min(options.pairs, 3), options.seconds, say)
 
     def stall() -> Awaitable[Section]:
         from bench.stall import measure_samples, measure_stall
@@ -215,6 +225,7 @@ def _measurements(options: argparse.Namespace) -> dict[str, Callable[[], Awaitab
 
     return {
         "talk": talk,
+        "double-talk": double_talk,
         "stall": stall,
         "stalled": stalled,
         "churn": churn,
@@ -245,7 +256,7 @@ def _measurements(options: argparse.Namespace) -> dict[str, Callable[[], Awaitab
 
 
 async def _run(measurement: Callable[[], Awaitable[Section]]) -> Section:
-    if measurement.__name__ in ("talk", "stall", "stalled", "burst", "stores", "rooms", "overload", "interruption"):
+    if measurement.__name__ in TIMED:
         # The process that reads the clocks must not wait for other work on the machine.
         prefer(os.getpid())
     start, stolen = time.monotonic(), stolen_s()

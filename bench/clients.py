@@ -33,15 +33,17 @@ import uvloop
 
 from bench.delays import SLICE_S, Delays
 from bench.process import say, serve_commands, stolen_s, waited_s
+from bench.user_sounds import ECHO_MS, SOUNDS, Sound, user_chunks
 from bench.wire import BINARY, TEXT, ClientPeer, frame_header
 from bench.work import (
+    CHUNK_MS,
     DOWN_BYTES,
     DOWN_HZ,
     GAP_MS,
-    LEVELS,
     MAGIC,
     STAMP,
     STAMP_BASE64,
+    UP_HZ,
     UP_SAMPLES,
     Ticker,
     encoded,
@@ -110,7 +112,9 @@ class Load:
         authority: str | None,
         interruption: str | None = None,
         beside: Sequence[int] = (),
+        sound: Sound | None = None,
     ) -> None:
+        self.sound = sound
         self._beside = beside
         self.wanted = wanted
         self.mode = mode
@@ -120,7 +124,8 @@ class Load:
         self.acks = Ticker(ACK_MS)
         self.turns = Ticker(TYPED_EVERY_MS) if mode == "typed" else None
         self.forget()
-        pcm = up_chunks(DOWN_HZ) if mode == "openai" else up_chunks()
+        rate_hz = DOWN_HZ if mode == "openai" else UP_HZ
+        pcm = up_chunks(rate_hz) if sound is None else user_chunks(sound, rate_hz)
         self.audio = pcm if mode == "binary" else [encoded(chunk) for chunk in pcm]
         self.calls: set[Call] = set()
         self.ended: list[str] = []
@@ -163,7 +168,7 @@ class Call(ClientPeer):
         self.joined = b""
         # What is being played, as a page would: from its arrival on, in real time.
         self.item_id: str | None = None
-        self.item_bytes = 0
+        self.item_bytes = self.item_delta = 0
         self.item_start = 0.0
         self.item_done = False
         self.end_told = False
@@ -237,12 +242,18 @@ class Call(ClientPeer):
         if self.transport.is_closing():
             return
         self.load.tally.chunks_sent += 1
-        audio = self.load.audio[self.chunk % LEVELS]
+        audio = self.load.audio[self.chunk_heard() % len(self.load.audio)]
         if self.load.mode == "binary":
             self.transport.write(b"".join((*self.binary_head(self.chunk * UP_SAMPLES), audio)))
         else:
             self.transport.write(b"".join((self.up_head, audio, self.up_tail)))
         self.chunk += 1
+
+    def chunk_heard(self) -> int:
+        """Return the number of the chunk that the microphone hears now: of an echo, of what was played."""
+        if self.load.sound == "echo" and self.item_id is not None:
+            return self.item_delta + max(0, self.played_ms() - ECHO_MS) // CHUNK_MS
+        return self.chunk
 
     def binary_head(self, offset: int) -> tuple[bytes, bytes]:
         """Return the two headers of an audio frame, which report playback while something plays."""
@@ -349,6 +360,7 @@ class Call(ClientPeer):
     def play(self, item_id: str) -> None:
         if item_id != self.item_id:
             self.item_id = item_id
+            self.item_delta = self.last_delta + 1
             self.item_bytes = self.acked_ms = 0
             self.item_start = time.monotonic()
             self.item_done = self.end_told = False
@@ -405,10 +417,11 @@ async def main() -> None:
     parser.add_argument("--mode", choices=["floor", "json", "native", "binary", "openai", "typed"], required=True)
     parser.add_argument("--authority", choices=["provider", "server"])
     parser.add_argument("--interruption", choices=["off", "selective"])
+    parser.add_argument("--sound", choices=SOUNDS)
     parser.add_argument("--beside", type=int, help="a process whose waits for a core make a slice no calm one")
     options = parser.parse_args()
     beside = () if options.beside is None else (options.beside, os.getpid())
-    load = Load(options.calls, options.mode, options.authority, options.interruption, beside)
+    load = Load(options.calls, options.mode, options.authority, options.interruption, beside, options.sound)
     quitting = asyncio.Event()
     hanging: list[asyncio.Task[None]] = []
 

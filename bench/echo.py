@@ -19,7 +19,7 @@ from bench.listen_calls import ANSWER_MS, LEAD_MS, REPLY, REPLY_MS, Heard, Scrip
 from bench.process import ROOT
 from bench.report import Check, Section, median
 from bench.stimuli import FOLDER, RATE_HZ, Sound, Varied, drawn, manifest, question
-from realtime.agent.echo_watch import LOOK_MS, PATH_MS
+from realtime.agent.echo_watch import COMPARED_MS, PATH_MS
 from realtime.audio.echo import EchoMeter
 from realtime.audio.echo_canceller import EchoCanceller
 from realtime.audio.far_end import FarEnd
@@ -323,8 +323,8 @@ def _costs() -> Iterator[Check]:
     """Yield what the parts cost."""
     yield Check("canceller, CPU while audio comes", _cancelled(-12, 120)[2] * 100, None, " %")
     speech = _speech()
-    near = speech[RATE_HZ : RATE_HZ + LOOK_MS * RATE_HZ // 500]
-    far = speech[: (LOOK_MS + PATH_MS + 150) * RATE_HZ // 500]
+    near = speech[RATE_HZ : RATE_HZ + COMPARED_MS * RATE_HZ // 500]
+    far = speech[: (COMPARED_MS + PATH_MS + 150) * RATE_HZ // 500]
     times_ms: list[float] = []
     meter = EchoMeter()
     for _ in range(RUNS):

@@ -21,6 +21,7 @@ from typing import Any
 import uvloop
 
 from bench.process import say, serve_commands
+from bench.user_sounds import agent_deltas
 from bench.wire import ServerPeer, frame_header
 from bench.work import (
     CHUNK_MS,
@@ -51,7 +52,10 @@ def to_json(event: dict[str, Any]) -> bytes:
 class Load:
     """What all sessions of this provider share: the timer, settings and counters."""
 
-    def __init__(self, input_hz: int, turn_s: float) -> None:
+    def __init__(self, input_hz: int, turn_s: float, spoken: bool) -> None:
+        self.spoken = spoken
+        """Whether the agent speaks words; then the user's sound has no levels either."""
+        self.tails = [encoded(pcm[STAMP.size :]) for pcm in agent_deltas()] if spoken else [TAIL]
         self.ticker = Ticker()
         self.block_samples = input_hz * CHUNK_MS // 1000
         self.turn_chunks = int(turn_s * 1000 / CHUNK_MS)
@@ -201,7 +205,7 @@ class Session(ServerPeer):
         middle = position // block * block + block // 2
         if middle < position:
             middle += block
-        while middle < after:
+        while middle < after and not self.load.spoken:
             offset = (middle - position) * 2
             group = offset // 3
             six = base64.b64decode(payload[start + group * 4 : min(end, start + group * 4 + 8)])
@@ -270,7 +274,8 @@ class Session(ServerPeer):
         self.load.messages_out += 1
         stamp = base64.b64encode(STAMP.pack(MAGIC, self.number, self.delta, time.monotonic_ns()))
         event_id = b"%021d" % self.event_number
-        self.transport.write(b"".join((self.audio_head, event_id, self.audio_event, stamp, TAIL, b'"}')))
+        tail = self.load.tails[self.delta % len(self.load.tails)]
+        self.transport.write(b"".join((self.audio_head, event_id, self.audio_event, stamp, tail, b'"}')))
 
     def burst(self) -> None:
         """Send as many deltas as the socket takes now, response after response."""
@@ -397,8 +402,9 @@ async def main() -> None:
     parser.add_argument("--port", type=int, default=0)
     parser.add_argument("--input-hz", type=int, default=24_000)
     parser.add_argument("--turn-s", type=float, default=TURN_S)
+    parser.add_argument("--spoken", action="store_true")
     options = parser.parse_args()
-    load = Load(options.input_hz, options.turn_s)
+    load = Load(options.input_hz, options.turn_s, options.spoken)
 
     def command(word: str) -> None:
         if word == "reset":

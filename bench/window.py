@@ -51,6 +51,8 @@ class Subject:
     writers: int = 0
     alone: bool = True
     interruption: str | None = None
+    sound: str | None = None
+    """What the microphone hears (`bench.user_sounds`); None: levels by which lost chunks are seen."""
 
     @property
     def is_floor(self) -> bool:
@@ -254,8 +256,9 @@ async def _start(stack: contextlib.AsyncExitStack, subject: Subject, sessions: i
     """Start everything and wait until every call talks."""
     # Our server resamples to what the provider takes; the floor forwards what it gets.
     input_hz = "16000" if subject.is_floor else "24000"
+    spoken = [] if subject.sound is None else ["--spoken"]
     provider = await stack.enter_async_context(
-        running(["-m", "bench.provider", "--input-hz", input_hz], core=LOAD_CORE, log=folder / "provider")
+        running(["-m", "bench.provider", "--input-hz", input_hz, *spoken], core=LOAD_CORE, log=folder / "provider")
     )
     provider_port = (await provider.line())["port"]
     port = free_port()
@@ -270,6 +273,7 @@ async def _start(stack: contextlib.AsyncExitStack, subject: Subject, sessions: i
         command = ["-m", "bench.clients", "--port", str(port), "--calls", str(count), "--mode", mode]
         command += ["--authority", subject.authority] if subject.authority else []
         command += ["--interruption", subject.interruption] if subject.interruption else []
+        command += ["--sound", subject.sound] if subject.sound else []
         clients = await stack.enter_async_context(running(command, core=LOAD_CORE, log=folder / mode))
         ready = await clients.line(60)
         if ready["talking"] != count:

@@ -18,12 +18,10 @@ Raw = Callable[[int], tuple[bytes, int]]
 """Returns this many ms of the microphone, and its rate in Hz."""
 PATH_MS = 500
 """The longest way from the played position to the microphone."""
-LOOK_MS = 600
-"""Audio of the user in one look."""
-ENVELOPE_MS = 800
-"""Audio of the user whose envelope is compared first."""
-MOST_HEARD_MS = 200
-"""The most audio that is noted at once."""
+LOOK_MS = 800
+"""Audio of the user in one look, whose envelope is compared first."""
+COMPARED_MS = 600
+"""The newest part of it whose likeness is measured, if the envelope may be an echo's."""
 EVERY_MS = 500
 """Time between two looks; each takes some 4 ms."""
 MOST_LOOKS = 20
@@ -50,8 +48,8 @@ class EchoWatch:
     """
 
     __slots__ = (
-        *("_envelope", "_found", "_heard_ms", "_is_told", "_latest", "_looked_ms", "_looks", "_meter", "_raw"),
-        *("_raw_meter", "_settled_ms", "seen"),
+        *("_found", "_is_told", "_latest", "_looked_ms", "_looks", "_meter", "_raw", "_raw_meter", "_settled_ms"),
+        "seen",
     )
 
     def __init__(self, found: Callable[[], None] = lambda: None, raw: Raw | None = None) -> None:
@@ -60,8 +58,6 @@ class EchoWatch:
         self._meter, self._raw_meter = EchoMeter(), EchoMeter()
         self._is_told = False
         self._latest: deque[bool] = deque(maxlen=LATEST)
-        self._envelope: deque[float] = deque(maxlen=ENVELOPE_MS // echo.STEP_MS)
-        self._heard_ms = 0
         self._looked_ms = 0
         self._looks = 0
         self._settled_ms: int | None = None
@@ -69,34 +65,20 @@ class EchoWatch:
         self.seen = False
         """Whether the reply was found in the microphone at all."""
 
-    def hear(self, position_ms: int, clip: Callable[[int], bytes], rate_hz: int) -> None:
-        """Note how loud the newest audio is, until the last look."""
-        if self._looks == MOST_LOOKS:
-            return
-        missing_ms = position_ms - self._heard_ms
-        if missing_ms > MOST_HEARD_MS:
-            # Nothing was played meanwhile.
-            self._envelope.clear()
-            self._heard_ms, missing_ms = position_ms - MOST_HEARD_MS, MOST_HEARD_MS
-        whole_ms = missing_ms // echo.STEP_MS * echo.STEP_MS
-        self._heard_ms += whole_ms
-        self._envelope.extend(echo.envelope(clip(missing_ms)[: whole_ms * rate_hz // 500], rate_hz))
-
     def is_due(self, position_ms: int) -> bool:
-        """Whether to look again, if a reply is played: enough was heard meanwhile."""
-        has_heard = len(self._envelope) == ENVELOPE_MS // echo.STEP_MS
-        return has_heard and self._looks < MOST_LOOKS and position_ms - self._looked_ms >= EVERY_MS
+        """Whether to look again, if a reply is played."""
+        return self._looks < MOST_LOOKS and position_ms - self._looked_ms >= EVERY_MS
 
     def look(self, position_ms: int, near: bytes, rate_hz: int, far_end: FarEnd) -> None:
-        """Compare the user's newest audio with what was played: no voice sounds."""
-        envelope = np.array(self._envelope)
+        """Compare the user's newest :data:`LOOK_MS` with what was played: no voice sounds."""
+        envelope = echo.envelope(near, rate_hz)
         if echo.is_steady(envelope):
             self._looked_ms = position_ms  # Only the room's noise: nothing can be measured, and nothing is.
             return
         self._looks += 1
-        played = far_end.newest(ENVELOPE_MS + PATH_MS)
+        played = far_end.newest(LOOK_MS + PATH_MS)
         if echo.rises_alike(envelope, echo.envelope(played, far_end.rate_hz)):
-            self.compare(position_ms, near, rate_hz, far_end)
+            self.compare(position_ms, near[-COMPARED_MS * rate_hz // 500 :], rate_hz, far_end)
         else:
             self.take(position_ms, 0.0)
 

@@ -26,7 +26,9 @@ HELD_MS = 20_000
 RAW_MS = 800
 """Audio kept as it came while an echo is removed from it."""
 PRE_ROLL_MS = 600
-"""Audio kept before detected speech, for its soft start: 300 ms and the detector's delay."""
+"""Audio before detected speech that the model gets, for its soft start: 300 ms and the detector's delay."""
+KEPT_MS = 800
+"""Audio kept before detected speech: what a look for an echo takes."""
 
 
 class LongAppendPiece(c.ClientAudioAppendEvent, frozen=True, kw_only=True, tag="client_audio_append"):
@@ -173,7 +175,7 @@ class AudioInput:
             self.uncommitted_ms += length_ms
             return for_model, found
         self._kept += for_model
-        kept_ms = HELD_MS if self._holds else PRE_ROLL_MS
+        kept_ms = HELD_MS if self._holds else KEPT_MS
         surplus = len(self._kept) - kept_ms * self._model_hz // 1000 * 2
         if surplus > 0:
             del self._kept[:surplus]
@@ -234,11 +236,13 @@ class AudioInput:
         n_bytes = max(0, ms) * self._model_hz // 1000 * 2
         return bytes(self._kept[-n_bytes:]) if n_bytes else b""
 
-    def open_gate(self, newest_ms: int = HELD_MS) -> bytes:
+    def open_gate(self, newest_ms: int | None = None) -> bytes:
         """Let audio pass from now on; return the moment before the speech, for the model.
 
-        What is older than `newest_ms` is dropped.
+        What is older than `newest_ms` is dropped; None: all that was held, or the pre-roll.
         """
+        if newest_ms is None:
+            newest_ms = HELD_MS if self._holds else PRE_ROLL_MS
         kept, self._kept = self.held(newest_ms), bytearray()
         self._open, self._holds = True, False
         self.uncommitted_ms += len(kept) / 2 * 1000 / self._model_hz

@@ -170,7 +170,6 @@ class Interruptions:
             self._set_level(self._reply.playing(), DUCK_DB)
 
     def _look_for_echo(self, position_ms: int, clip: Clip) -> None:
-        self._watch.hear(position_ms, clip, self._rate_hz)
         far_end = self._ears.far_end() if self._watch.is_due(position_ms) else None
         if far_end is not None and self._reply.played_ms() >= ECHO_LOOK_MS:
             self._watch.look(position_ms, clip(ECHO_LOOK_MS), self._rate_hz, far_end)
