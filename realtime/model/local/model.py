@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 from pathlib import Path
 from typing import get_args
@@ -24,6 +25,8 @@ from realtime.model.local.weights import EARS
 from realtime.model.voices import known_voice
 from realtime.options import check_options
 from realtime.runtime import Runtime
+
+logger = logging.getLogger(__name__)
 
 
 def profile_of(parts: SpeechParts | None, language_model: LanguageModelForCalls) -> Profile:
@@ -135,6 +138,8 @@ class LocalRealtimeModel(RealtimeModel):
         They cause an error event, and the connection's profile leaves out what needs them. Raises UsageError where the
         agent that is the language model serves another call.
         """
+        if self._engine.parts is None:
+            logger.warning("a call waits for the embedded model: await its `warm_up()` when the program starts")
         parts = await self._engine.ready(ears=self.ears)
         language_model = self._language_model.for_call()
         connection = LocalConnection(
