@@ -19,7 +19,7 @@ LAYERS: list[set[str]] = [
     {"errors", "version", "lazy"},
     {"runtime"},
     {"module"},
-    {"options", "slices", "texts"},
+    {"exits", "options", "slices", "texts"},
     {"websocket", "message"},
     {"event", "permission"},
     {"audio", "state", "tool", "token", "formatter", "memory"},

@@ -12,6 +12,7 @@ from realtime.call.participant import OwnCall
 from realtime.errors import ENDS_OF_TASKS, RealtimeError, UsageError
 from realtime.event import server as s
 from realtime.event.base import Item
+from realtime.exits import Held, exits_held
 from realtime.message import Msg, TextBlock
 
 logger = logging.getLogger(__name__)
@@ -41,7 +42,8 @@ class Callbacks:
 
     def spawn(self, name: str, run: Coroutine[Any, Any, None]) -> None:
         """Run a coroutine beside the call."""
-        task = self._group.create_task(self._run(name, run), name=name)
+        with exits_held():
+            task = self._group.create_task(self._run(name, run), name=name)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
@@ -53,7 +55,7 @@ class Callbacks:
 
     async def _run(self, name: str, run: Coroutine[Any, Any, None]) -> None:
         try:
-            await run
+            await Held(run)
         except ENDS_OF_TASKS:
             raise
         except BaseException as error:

@@ -14,7 +14,7 @@ from realtime.agent.hooks import StopReply, is_messages
 from realtime.agent.permissions import denial_of
 from realtime.agent.played import cut_to_played
 from realtime.agent.react_base import ReActAgentBase
-from realtime.agent.react_reply import ReActReply, has_answer
+from realtime.agent.react_reply import ReActReply
 from realtime.agent.reply_run import ReplyRun
 from realtime.agent.structured import StructuredOutput
 from realtime.agent.tasks import end_task, together
@@ -137,7 +137,7 @@ class ReActAgent(ReActAgentBase):
         if run is None or self._reply is not None:
             raise UsageError("an override of `reply` calls `super().reply(...)` once", code="agent_replying")
         structured = StructuredOutput(structured_model, self.finish_function_name) if structured_model else None
-        reply = self._reply = ReActReply(run, self.name, structured)
+        reply = self._reply = ReActReply(run, self.name, structured, aloud=self.voice_call is not None)
         act_for(self)
         await self._take_input(reply, msg)
         reason = await self._rounds(reply)
@@ -266,7 +266,7 @@ class ReActAgent(ReActAgentBase):
         reply.run.add(r.ExceedMaxItersEvent(reply_id=reply.run.reply_id, name=self.name))
         said = await self._summarizing()
         blocks = reply.end_call([block for block in said.content if not isinstance(block, ToolCallBlock)])
-        if reply.structured is None and not has_answer(blocks):
+        if reply.structured is None and not reply.is_answer(blocks):
             raise empty_answer(f"the language model of {self.name}")
         return "exceed_max_iters"
 

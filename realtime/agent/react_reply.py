@@ -19,7 +19,7 @@ from realtime.message import (
     ToolResultState,
     UserMsg,
 )
-from realtime.model.chat.answer import without_blanks
+from realtime.model.chat.answer import has_words, without_blanks
 from realtime.model.chat.base import ChatResponse
 from realtime.model.chat.failures import ASK_AGAIN
 
@@ -27,12 +27,13 @@ from realtime.model.chat.failures import ASK_AGAIN
 class ReActReply:
     """The rounds of one reply: its model calls, tool calls and results, as events of `run`.
 
-    `structured`: the object that the reply has to give. `tool_choice` and `hints` are for the next model call; hints
-    are in its prompt alone.
+    `structured`: the object that the reply has to give. `aloud`: a voice speaks it. `tool_choice` and `hints` are for
+    the next model call; hints are in its prompt alone.
     """
 
-    def __init__(self, run: ReplyRun, name: str, structured: StructuredOutput | None) -> None:
+    def __init__(self, run: ReplyRun, name: str, structured: StructuredOutput | None, *, aloud: bool = False) -> None:
         self.run = run
+        self._aloud = aloud
         self.msg = run.start(name)
         self.structured = structured
         self.tool_choice: str | None = "required" if structured else None
@@ -163,7 +164,7 @@ class ReActReply:
     def is_complete(self, blocks: Sequence[Block]) -> bool:
         """Return whether the reply is complete after a round of these blocks; if not, prepare the next one."""
         has_calls = any(isinstance(block, ToolCallBlock) for block in blocks)
-        is_answered = has_answer(blocks)
+        is_answered = self.is_answer(blocks)
         if self.structured is None or self._is_text_due:
             if not (has_calls or is_answered):
                 self.hints.append(UserMsg("user", ASK_AGAIN))
@@ -179,10 +180,12 @@ class ReActReply:
         self.hints.append(UserMsg("user", ASK_FOR_TEXT))
         return False
 
+    def is_answer(self, blocks: Sequence[Block]) -> bool:
+        """Return whether there is text or data among the blocks: thoughts and blanks are no answer.
 
-def has_answer(blocks: Sequence[Block]) -> bool:
-    """Return whether there are words or data among the blocks: thoughts and blanks are no answer."""
-    return any(
-        isinstance(block, DataBlock) or (isinstance(block, TextBlock) and without_blanks(block.text))
-        for block in blocks
-    )
+        Nor is, to a voice, text without words.
+        """
+        is_text = has_words if self._aloud else without_blanks
+        return any(
+            isinstance(block, DataBlock) or (isinstance(block, TextBlock) and is_text(block.text)) for block in blocks
+        )

@@ -35,6 +35,7 @@ from realtime.errors import RealtimeError, UsageError
 from realtime.event import client as c
 from realtime.event import model as m
 from realtime.event import server as s
+from realtime.exits import exits_held
 from realtime.message import Msg, TextBlock, ToolCallBlock, ToolResultBlock
 from realtime.tool.context import RunTool
 from realtime.tool.threads import ToolThreads
@@ -310,7 +311,8 @@ class HookRunner:
 
     async def _call(self, hook_type: str, name: str, hook: Hook, *args: Any) -> Any:
         """Return what a hook returns; None, with an error event, where it raises or takes too long."""
-        running = asyncio.ensure_future(_result_of(hook, name, self._agent, *args))
+        with exits_held():
+            running = asyncio.ensure_future(_result_of(hook, name, self._agent, *args))
         try:
             await asyncio.wait([running], timeout=self._limit_s)
         finally:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
-from difflib import get_close_matches
 from functools import partial
 from typing import Any
 
@@ -25,7 +24,7 @@ from realtime.message import Msg
 from realtime.message.outcome import Usage
 from realtime.model.base import Profile, RealtimeModel, Settings
 from realtime.model.local.engine import SpeechEngine
-from realtime.model.voices import is_voice_of_a_service, voice_here
+from realtime.model.voices import known_voice, voice_here
 from realtime.module import StateModule
 from realtime.options import check_options
 from realtime.tool import DEFAULT_TIMEOUT_S, Toolkit
@@ -89,7 +88,7 @@ class AgentSpec(StateModule):
         self.model = model
         self.toolkit = toolkit_of(toolkit)
         self.turn_detection = _turn_detection(turn_detection)
-        self.voice = _voice(voice, model)
+        self.voice = known_voice(voice, model.profile)
         self.agent_id = agent_id
         self.tool_timeout_s = tool_timeout_s
         self.client_timeout_s = client_timeout_s
@@ -191,21 +190,6 @@ def _turn_detection(given: object) -> TurnDetection | None:
         return msgspec.convert(given, TurnDetection)
     except msgspec.ValidationError as error:
         raise UsageError(f"turn_detection: {explain(error, TurnDetection)}", code="bad_turn_detection") from None
-
-
-def _voice(voice: str | None, model: RealtimeModel) -> str | None:
-    """Return the voice. Raises UsageError for one that the model does not have.
-
-    A service may have more than we know of: there, only what looks like a slip is refused.
-    """
-    profile = model.profile
-    if voice is None or not profile.voices or voice in profile.voices or is_voice_of_a_service(voice):
-        return voice
-    if profile.provider == "local" or get_close_matches(voice.lower(), map(str.lower, profile.voices), 1, 0.75):
-        raise UsageError(
-            f"there is no voice {voice!r}; {profile.model} has {', '.join(profile.voices)}", code="bad_voice"
-        )
-    return voice
 
 
 def _lines(lines: Sequence[str] | None) -> tuple[str, ...] | None:

@@ -23,6 +23,7 @@ from realtime.agent.settings import AgentSpec
 from realtime.errors import ToolError
 from realtime.event.config import ToolDeclaration
 from realtime.event.server import ProgressKind
+from realtime.exits import exits_held
 from realtime.message import PermissionRule, ToolCallBlock, ToolCallState, ToolResultBlock, ToolResultState
 from realtime.message.blocks import ELICITATION, INTERRUPTED_BY_USER
 from realtime.permission import PermissionDecision
@@ -232,7 +233,7 @@ class ToolRunner:
             self._at_model[call.id] = call
         if not denial and (at_model or self.is_clients(call.name)):
             self._asked[call.id] = loop.create_future()
-        with replace(self.scope_of(call), around=_Around(self, call, at_model=False)).in_force():
+        with replace(self.scope_of(call), around=_Around(self, call, at_model=False)).in_force(), exits_held():
             run = self._run(call, failure) if not denial else self._deny(call, denial)
             task = self._group.create_task(run, name=f"tool {call.name} {call.id}")
         self._tasks[call.id] = task

@@ -27,11 +27,13 @@ from realtime.event.base import Item
 from realtime.formatter import FormatterBase
 from realtime.memory import MemoryBase
 from realtime.message import Msg, UserMsg
+from realtime.model.chat.answer import has_words
 from realtime.model.chat.base import ChatModelBase
 from realtime.model.chat.compression import replace_memory
+from realtime.model.chat.failures import empty_answer
 from realtime.model.local.chat import FormattedLanguageModel
 from realtime.model.local.chat_messages import LISTENING, after_own_words
-from realtime.model.local.language_model import Prompt, Reply
+from realtime.model.local.language_model import Prompt, Reply, ReplyText
 from realtime.model.local.messages import USER
 from realtime.tool import Toolkit
 from realtime.tool.context import ToolScope, current_scope
@@ -156,8 +158,8 @@ class AgentInCall:
         """Yield the agent's reply, up to its next round of tools.
 
         The next prompt, with their results, gets the rest. Closing it early interrupts the agent. Raises what the agent
-        raises, UsageError where it gives another reply, and ProviderError for a response beside the conversation of an
-        agent that has no chat model.
+        raises, UsageError where it gives another reply, and ProviderError for text without words, and for a response
+        beside the conversation of an agent that has no chat model.
         """
         if prompt.is_beside:
             async with aclosing(self._language_model().respond(prompt)) as replies:
@@ -169,14 +171,18 @@ class AgentInCall:
             if reply is None:
                 await self._end_latest()
                 reply = await self._begin(prompt)
-        is_whole = False
+        is_whole = has_text = speaks = False
         try:
             async for piece in reply.pieces():
+                if isinstance(piece, ReplyText):
+                    has_text, speaks = True, speaks or has_words(piece.text)
                 yield piece
             is_whole = True
         finally:
             if not is_whole:
                 self._end(reply)
+        if has_text and not (speaks or reply.pauses):
+            raise empty_answer(self._agent.name)
 
     def interrupt(self) -> None:
         """Interrupt the reply whose tools run."""

@@ -8,12 +8,13 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
+from importlib.util import find_spec
 from urllib.parse import urlsplit
 from urllib.request import getproxies, proxy_bypass
 
 from websockets.exceptions import InvalidProxy, InvalidProxyStatus
 
-from realtime.errors import INSTALL_SOCKS, ProviderError
+from realtime.errors import INSTALL_SOCKS, ProviderError, UsageError
 from realtime.model.credentials import pasted
 
 _ASKED = {
@@ -60,7 +61,7 @@ class Proxy:
             case InvalidProxyStatus():
                 return self._failed(f"{self.shown} refused the connection (HTTP {error.response.status_code})")
             case InvalidProxy():
-                return self._failed(f"{self.variable} names no proxy that can be used: http, https or socks5 are known")
+                return self._failed(self._unknown)
             case ImportError():
                 return self._failed(f"{self.shown} speaks SOCKS, which needs python-socks: {INSTALL_SOCKS}")
             case TimeoutError():
@@ -69,6 +70,20 @@ class Proxy:
                 return self._failed(f"{self.shown} cannot be reached: correct {self.variable}", retryable=True)
             case _:
                 return None
+
+    def fault_for_http(self) -> UsageError | None:
+        """What keeps HTTP libraries from this proxy; None if nothing does."""
+        scheme = self.address.partition("://")[0].lower()
+        if scheme not in ("http", "https", "socks5", "socks5h"):
+            return UsageError(self._unknown, code="provider_proxy")
+        if scheme.startswith("socks") and find_spec("socksio") is None:
+            told = f"{self.shown} speaks SOCKS, which needs socksio: {INSTALL_SOCKS}"
+            return UsageError(told, code="missing_package")
+        return None
+
+    @property
+    def _unknown(self) -> str:
+        return f"{self.variable} names no proxy that can be used: http, https or socks5 are known"
 
     @staticmethod
     def _failed(message: str, *, retryable: bool = False) -> ProviderError:
@@ -90,12 +105,26 @@ def proxy_for(url: str, environment: Mapping[str, str] = os.environ) -> Proxy | 
     known = getproxies()
     for scheme in _ASKED.get(parts.scheme, _ASKED["ws"]):
         if address := pasted(known.get(scheme, "")):
-            names = (f"{scheme}_proxy", f"{scheme}_proxy".upper())
-            variable = next((name for name in names if environment.get(name)), "the system's settings")
-            if scheme == "socks" and address.startswith("http://"):  # as systems write it
-                address = "socks5h://" + address.removeprefix("http://")
-            proxy = Proxy(address if "://" in address else f"http://{address}", variable)
-            if not proxy.is_address:
-                raise Proxy._failed(f"{variable} names no proxy that can be used: write it as http://HOST:PORT")
-            return proxy
+            return _proxy(scheme, address, environment)
     return None
+
+
+def http_proxies(environment: Mapping[str, str] = os.environ) -> list[Proxy]:
+    """Return the proxies that HTTP libraries make ready for any address.
+
+    Raises as `proxy_for`.
+    """
+    known = {} if proxy_bypass("provider.example") else getproxies()
+    addresses = {scheme: pasted(known.get(scheme, "")) for scheme in ("https", "http", "all")}
+    return [_proxy(scheme, address, environment) for scheme, address in addresses.items() if address]
+
+
+def _proxy(scheme: str, address: str, environment: Mapping[str, str]) -> Proxy:
+    names = (f"{scheme}_proxy", f"{scheme}_proxy".upper())
+    variable = next((name for name in names if environment.get(name)), "the system's settings")
+    if scheme == "socks" and address.startswith("http://"):  # as systems write it
+        address = "socks5h://" + address.removeprefix("http://")
+    proxy = Proxy(address if "://" in address else f"http://{address}", variable)
+    if not proxy.is_address:
+        raise Proxy._failed(f"{variable} names no proxy that can be used: write it as http://HOST:PORT")
+    return proxy

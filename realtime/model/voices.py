@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from difflib import get_close_matches
+
+from realtime.errors import UsageError
 from realtime.model.base import Profile
 
 OPENAI = ("alloy", "ash", "ballad", "coral", "echo", "sage", "shimmer", "verse", "marin", "cedar")
@@ -24,6 +27,20 @@ _OF_SERVICES = frozenset((*OPENAI, *GEMINI, *QWEN))
 def is_voice_of_a_service(name: str) -> bool:
     """Return whether a known service has a voice of this name."""
     return name in _OF_SERVICES
+
+
+def known_voice(voice: str | None, profile: Profile) -> str | None:
+    """Return the voice. Raises UsageError for one that the model does not have.
+
+    A service may have more than we know of: there, only what looks like a slip is refused.
+    """
+    if voice is None or not profile.voices or voice in profile.voices or is_voice_of_a_service(voice):
+        return voice
+    if profile.provider == "local" or get_close_matches(voice.lower(), map(str.lower, profile.voices), 1, 0.75):
+        raise UsageError(
+            f"there is no voice {voice!r}; {profile.model} has {', '.join(profile.voices)}", code="bad_voice"
+        )
+    return voice
 
 
 def voice_here(wanted: str | None, profile: Profile) -> str | None:

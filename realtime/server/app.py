@@ -30,6 +30,7 @@ from realtime.server.rooms import Rooms
 from realtime.server.router import voice_router
 from realtime.server.settings import ServerSettings
 from realtime.server.socket_endpoint import SocketEndpoint
+from realtime.server.warming import Warming
 from realtime.version import __version__
 
 SECURITY_HEADERS = {
@@ -90,6 +91,7 @@ def create_app(
     is_ready: Callable[[], bool] = lambda: True,
     lifespan: Lifespan[FastAPI] | None = None,
     engine: SpeechEngine | None = None,
+    warming: Warming | None = None,
 ) -> FastAPI:
     """Create an application with socket, page, API and endpoints.
 
@@ -97,9 +99,10 @@ def create_app(
     `GET /api/models` and the endpoints of `settings.endpoints` (`realtime.server.endpoints`).
 
     `info` answers `/api/info`; without it, the answer is the model of the latest call. `offer` answers `/api/models`;
-    without it, there is nothing to choose. `page_providers`, `cases`, `rooms` and `engine` go to `voice_router`.
-    `/readyz` calls `is_ready`. `lifespan` is FastAPI's. `app.state.calls` holds the calls, `app.state.settings` the
-    settings, and `app.state.connections` counts connections under `realtime serve`.
+    without it, there is nothing to choose. `page_providers`, `cases`, `rooms`, `engine` and `warming` go to
+    `voice_router`. `/readyz` waits for the embedded model, and calls `is_ready`. `lifespan` is FastAPI's.
+    `app.state.calls` holds the calls, `app.state.settings` the settings, and `app.state.connections` counts connections
+    under `realtime serve`.
     """
     settings = settings or ServerSettings()
     gate = Gate(settings)
@@ -111,6 +114,7 @@ def create_app(
         cases=cases,
         rooms=rooms,
         engine=engine,
+        warming=warming,
     )
     calls, folder = router.calls, page_folder()
 
@@ -157,7 +161,7 @@ def create_app(
         elif calls.admission.load.overloaded:
             status = "overloaded"
         else:
-            status = "ok" if is_ready() else "starting"
+            status = "ok" if router.warming.ready and is_ready() else "starting"
         told: dict[str, object] = {"status": status, "calls": calls.running}
         if calls.archive is not None:
             # A server whose store fails still takes calls: they continue in memory.

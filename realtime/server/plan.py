@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import AsyncIterator, Callable
-from contextlib import AsyncExitStack, asynccontextmanager
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
 import msgspec
 from fastapi import FastAPI
-from starlette.types import Lifespan
 
 from realtime.demo.room import NAME as DEMO
 from realtime.demo.room import VOICES, demo_agent, demo_room
@@ -84,8 +82,8 @@ def app_of(
             plan.settings,
             cases=cases,
             rooms=_rooms(plan, None),
-            is_ready=lambda: warming.ready,
-            lifespan=lifespans(warming.lifespan, remote.lifespan),
+            lifespan=remote.lifespan,
+            warming=warming,
         )
     is_private = plan.settings.hosts is not None and not plan.settings.trust_forwarded
     opener = partial(_open_model, product=product_of(plan.settings))
@@ -100,22 +98,9 @@ def app_of(
         page_providers=page_providers(stand_in=models.default),
         cases=cases,
         rooms=_rooms(plan, models),
-        is_ready=lambda: house.warming.ready,
-        lifespan=lifespans(house.warming.lifespan, remote.lifespan),
+        lifespan=remote.lifespan,
+        warming=house.warming,
     )
-
-
-def lifespans(*parts: Lifespan[FastAPI]) -> Lifespan[FastAPI]:
-    """Return one lifespan for several: they end in the opposite order."""
-
-    @asynccontextmanager
-    async def lifespan(app: FastAPI) -> AsyncIterator[None]:
-        async with AsyncExitStack() as stack:
-            for part in parts:
-                await stack.enter_async_context(part(app))
-            yield
-
-    return lifespan
 
 
 def room_name(room: str) -> str:

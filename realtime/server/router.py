@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
+from functools import partial
 from pathlib import Path
 
 from fastapi import APIRouter, FastAPI, Request, Response, WebSocket, params
@@ -28,14 +30,19 @@ from realtime.server.rooms import Rooms
 from realtime.server.rooms_router import rooms_router, short_body
 from realtime.server.settings import ServerSettings
 from realtime.server.socket_endpoint import SocketEndpoint, chosen_dialect, refuse, turned_away
+from realtime.server.warming import Warming, embedded_model_of
 from realtime.state.open import open_store
 from realtime.state.quota import Quota
+
+logger = logging.getLogger(__name__)
 
 
 class VoiceRouter(APIRouter):
     """A router with the socket, and the calls that came through it."""
 
     calls: Calls
+    warming: Warming
+    """Loads the embedded model of its agents."""
 
 
 @checked()
@@ -50,6 +57,7 @@ def voice_router(
     cases: Cases | None = None,
     rooms: Rooms | None = None,
     engine: SpeechEngine | None = None,
+    warming: Warming | None = None,
 ) -> VoiceRouter:
     """Return a router with the WebSocket `{prefix}/ws/{user_id}/{session_id}` and the calls over HTTP.
 
@@ -63,7 +71,8 @@ def voice_router(
     `page_providers` maps the providers that those pages may choose to values of `config.model_provider`; None: those
     whose key is set, under their own names. `cases` makes test cases of calls; None: there are none. `rooms` are the
     rooms at `{prefix}/rooms/{room_id}/ws`; None: there are none. `engine` holds the speech parts of its calls; None:
-    the installed ones, loaded when a call needs them. When the application stops, its calls are ended.
+    the installed ones. `warming` loads the embedded model when the application starts; None: that which `make_agent`
+    names, if any. When the application stops, its calls are ended.
     """
     settings = settings or ServerSettings()
     offered = providers_with_key() if page_providers is None else page_providers
@@ -89,7 +98,8 @@ def voice_router(
             use_engine(engine)
         if retention is not None:
             retention.start()
-        yield
+        async with warmed.lifespan(None):
+            yield
         if retention is not None:
             await retention.stop()
         # `realtime serve` has drained before (`Server.shutdown` in runner.py); other servers do it here.
@@ -102,8 +112,9 @@ def voice_router(
             await rooms.close()
 
     check_make_agent(make_agent)
+    warmed = warming or Warming(partial(embedded_model_of, make_agent), logger.info)
     router = VoiceRouter(prefix=prefix, lifespan=lifespan, dependencies=dependencies)
-    router.calls = calls
+    router.calls, router.warming = calls, warmed
     endpoint = SocketEndpoint(make_agent, calls, settings, gate)
 
     @router.websocket("/ws/{user_id}/{session_id}")

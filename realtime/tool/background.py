@@ -16,6 +16,7 @@ from typing import Any, Literal, Protocol
 from realtime.errors import ToolError
 from realtime.event.base import Item
 from realtime.event.server import ProgressKind
+from realtime.exits import exits_held
 from realtime.message import HintBlock, ToolCallBlock, ToolResultBlock, ToolResultState, system_reminder
 from realtime.message.blocks import result_in, result_reminder
 from realtime.tool.context import ToolScope
@@ -142,7 +143,7 @@ class BackgroundTasks:
         )
         self.running[task.id] = task
         scope = replace(scope, progress=lambda text, kind: self._report(task, text, kind))
-        with scope.in_force():
+        with scope.in_force(), exits_held():
             self._tasks[task.id] = asyncio.create_task(
                 self._work(task, run(scope)), name=f"background tool {task.id} {call.id}"
             )

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
+from difflib import get_close_matches
 from typing import Any, Self
 from weakref import WeakSet
 
@@ -12,6 +14,8 @@ from realtime.module import StateModule
 from realtime.tool.output import Output
 from realtime.tool.registered import BASIC, RegisteredToolFunction
 from realtime.tool.response import ToolResponse
+
+logger = logging.getLogger(__name__)
 
 RESET_TOOLS = "reset_equipped_tools"
 """Name of the tool by which a model activates groups."""
@@ -71,27 +75,22 @@ class GroupedTools(StateModule):
             raise BadTool(f"there is a group of tools named {group_name!r} already")
         self._put_group(ToolGroup(group_name, active, description, notes))
 
-    def update_tool_groups(self, group_names: Sequence[str], active: bool) -> None:
-        """Activate or deactivate groups. Unknown names are ignored; `basic` stays active."""
-        for name in group_names:
-            if name in self.groups:
-                self.groups[name].active = active
-        for one in self._copies:
-            one.update_tool_groups(group_names, active)
-        self._tell()
+    def update_tool_groups(self, group_names: str | Sequence[str], active: bool) -> None:
+        """Activate or deactivate groups; `basic` stays active.
+
+        Unknown names change nothing; the log names them. Raises TypeError for names that are no text.
+        """
+        self._activate(self._named(group_names), active)
 
     def remove_tool_groups(self, group_names: str | Sequence[str]) -> None:
-        """Remove groups with their tools. Raises BadTool for `basic`, TypeError for names that are no text."""
-        names = [group_names] if isinstance(group_names, str) else [*group_names]
-        if not all(isinstance(name, str) for name in names):
-            raise TypeError("group_names is a list of names")
+        """Remove groups with their tools. Raises BadTool for `basic`, TypeError for names that are no text.
+
+        The log names unknown ones.
+        """
+        names = self._named(group_names)
         if BASIC in names:
             raise BadTool(f"the group {BASIC!r} is always there")
-        self.groups = {name: group for name, group in self.groups.items() if name not in names}
-        self.tools = {name: tool for name, tool in self.tools.items() if tool.group not in names}
-        for one in self._copies:
-            one.remove_tool_groups(names)
-        self._tell()
+        self._remove_groups(names)
 
     @property
     def active_groups(self) -> list[str]:
@@ -101,7 +100,7 @@ class GroupedTools(StateModule):
     @active_groups.setter
     def active_groups(self, names: Collection[str]) -> None:
         for active in (False, True):
-            self.update_tool_groups([name for name in self.groups if (name in names) is active], active)
+            self._activate([name for name in self.groups if (name in names) is active], active)
 
     def get_activated_notes(self) -> str:
         """Return the notes of the active groups, each with a heading; "" if there are none."""
@@ -138,12 +137,18 @@ class GroupedTools(StateModule):
         return len(self.tools)
 
     def remove_tool_function(self, tool_name: str, allow_not_exist: bool = True) -> None:
-        """Remove a tool. Raises BadTool if there is none of this name, unless `allow_not_exist`."""
+        """Remove a tool. Raises BadTool if there is none of this name.
+
+        With `allow_not_exist`, the log names it.
+        """
         before = self.tools.get(tool_name)
         if before is not None:
             self._swap(tool_name, before, None)
-        elif not allow_not_exist:
-            raise BadTool(f"there is no tool named {tool_name!r}")
+            return
+        missing = f"there is no tool named {tool_name!r}{_is_near(tool_name, self.tools)}"
+        if not allow_not_exist:
+            raise BadTool(missing)
+        logger.warning("%s", missing)
 
     def include(self, other: GroupedTools) -> None:
         """Take over another toolkit's tools and groups, and follow its changes.
@@ -185,6 +190,31 @@ class GroupedTools(StateModule):
             one._swap(name, before, after)
         self._tell()
 
+    def _named(self, given: str | Sequence[str]) -> list[str]:
+        """Return the names of groups; log those that name none. Raises TypeError for what is no text."""
+        names = [given] if isinstance(given, str) else [*given]
+        if not all(isinstance(name, str) for name in names):
+            raise TypeError("group_names is a list of names")
+        for name in names:
+            if name not in self.groups and name != BASIC:
+                logger.warning("there is no group of tools named %r%s", name, _is_near(name, self.groups))
+        return names
+
+    def _remove_groups(self, names: Collection[str]) -> None:
+        self.groups = {name: group for name, group in self.groups.items() if name not in names}
+        self.tools = {name: tool for name, tool in self.tools.items() if tool.group not in names}
+        for one in self._copies:
+            one._remove_groups(names)
+        self._tell()
+
+    def _activate(self, names: Collection[str], active: bool) -> None:
+        for name in names:
+            if name in self.groups:
+                self.groups[name].active = active
+        for one in self._copies:
+            one._activate(names, active)
+        self._tell()
+
     def _tell(self) -> None:
         for listener in self._listeners:
             listener()
@@ -210,3 +240,9 @@ class GroupedTools(StateModule):
                 for group in self.groups.values()
             }
         )
+
+
+def _is_near(name: str, known: Collection[str]) -> str:
+    """Return the end of a sentence about an unknown name: the one that is meant, if any is like it."""
+    near = get_close_matches(name, known, 1)
+    return f": is {near[0]!r} meant?" if near else ""

@@ -9,7 +9,6 @@ from __future__ import annotations
 import asyncio
 import inspect
 import logging
-import signal
 import threading
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator
 from concurrent.futures import Executor
@@ -18,6 +17,7 @@ from contextvars import Context, ContextVar, copy_context
 from dataclasses import dataclass
 from typing import Any
 
+from realtime.exits import exits_held, is_ctrl_c
 from realtime.tool.blocking import OnBlocked, ignored, watched
 
 logger = logging.getLogger(__name__)
@@ -157,7 +157,7 @@ async def steps_of(
     """
     steps: asyncio.Queue[Step] = asyncio.Queue()
     limit = TimeLimit(timeout_s)
-    with limit.in_force():
+    with limit.in_force(), exits_held():
         task = asyncio.create_task(_work(function, executor, in_thread, steps, name, on_blocked), name=name)
     try:
         while True:
@@ -240,8 +240,7 @@ async def _work_on(
         raise
     except KeyboardInterrupt as interrupt:
         last = Raised(interrupt)
-        if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
-            # It may be Ctrl-C: the process is to end. Where the loop or the server handles that, it is the tool's own.
+        if is_ctrl_c(interrupt):  # the process is to end
             steps.put_nowait(last)
             raise
     except BaseException as raised:  # a panic of a Rust library, GeneratorExit: whatever ends the function

@@ -106,6 +106,11 @@ async def test_an_answer_without_words_is_asked_for_again_and_then_an_error(noth
     assert len(requests_of(silent)) == 3
 
 
+@pytest.mark.parametrize("text", ["...", "—", "?!"])
+async def test_text_without_words_is_an_answer_where_no_voice_speaks_it(text: str) -> None:
+    assert (await react(say(text), say("Hi."))(HELLO)).get_text_content() == text
+
+
 async def test_the_formatter_writes_the_prompts() -> None:
     """FMT-15"""
     agent = ReActAgent("Friday", "Be brief.", ScriptedChat([OSLO], say("Rain.")), OpenAIChatFormatter(), weather())

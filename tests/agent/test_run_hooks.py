@@ -279,6 +279,14 @@ async def cancelling(self: RealtimeAgent, kwargs: dict[str, Any]) -> None:
     raise asyncio.CancelledError
 
 
+async def exiting_in_a_task(self: RealtimeAgent, kwargs: dict[str, Any]) -> None:
+    await asyncio.gather(exiting(self, kwargs))
+
+
+async def exiting(self: RealtimeAgent, kwargs: dict[str, Any]) -> None:
+    raise SystemExit("a secret")
+
+
 def plain_raising(self: RealtimeAgent, kwargs: dict[str, Any]) -> Any:
     raise StopIteration
 
@@ -289,11 +297,13 @@ def plain_raising(self: RealtimeAgent, kwargs: dict[str, Any]) -> Any:
         (raising, "hook_failed"),
         (hanging, "hook_timeout"),
         (cancelling, "hook_failed"),
+        (exiting, "hook_failed"),
+        (exiting_in_a_task, "hook_failed"),
         (lambda self, kwargs: {"event": "hello"}, "bad_hook"),
         (lambda self, kwargs: "hello", "bad_hook"),
         (plain_raising, "hook_failed"),
     ],
-    ids=["raises", "hangs", "cancels", "another-type", "no-dict", "raises-plainly"],
+    ids=["raises", "hangs", "cancels", "exits", "exits-in-a-task", "another-type", "no-dict", "raises-plainly"],
 )
 async def test_a_hook_that_goes_wrong_is_told_within_a_second_and_the_call_goes_on(hook: Any, code: str) -> None:
     async with hooked(pre_client_event=hook) as made:

@@ -392,6 +392,21 @@ async def test_what_a_callback_raises_is_told_and_ends_nothing() -> None:
         assert made.of(s.AgentResponseDoneEvent)
 
 
+@pytest.mark.parametrize("in_a_task", [False, True], ids=["itself", "in a task"])
+async def test_a_callback_that_would_end_the_process_ends_nothing(in_a_task: bool) -> None:
+    async def stop() -> None:
+        raise SystemExit(3)
+
+    async def enter(agent: RealtimeAgent) -> None:
+        await (asyncio.gather(stop()) if in_a_task else stop())
+
+    async with call(on_enter=enter) as made:
+        await asyncio.sleep(0.1)
+        assert [error.code for error in made.of(s.AgentErrorEvent)] == ["callback_failed"]
+        made.link.reply(500)
+        assert made.of(s.AgentResponseDoneEvent)
+
+
 async def test_a_callback_that_hangs_delays_nothing_and_ends_with_the_call() -> None:
     ended: list[str] = []
 

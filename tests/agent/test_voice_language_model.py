@@ -86,6 +86,29 @@ async def test_tools_cost_the_time_that_they_take() -> None:
     assert one.at(spoken) <= 0.2 + SYNTHESIS_S + 0.05
 
 
+@pytest.mark.parametrize("nothing", ["…", " . ", "***", "?!", "…\n\n---"])
+async def test_an_answer_that_no_voice_can_say_is_asked_for_again_and_then_an_error(nothing: str) -> None:
+    agent = react(say(nothing), say("Hi."))
+    async with voice_call(agent) as one:
+        done = await one.ask("Hello")
+    assert done.status == "completed"
+    assert one.said[-1].endswith("Hi.")
+    assert "Answer now, in words." in requests_of(agent)[1].texts[-1]
+    async with voice_call(react(say(nothing), max_iters=2)) as one:
+        done = await one.ask("Hello")
+    assert (done.status, [error.code for error in one.all(m.ModelErrorEvent)]) == ("failed", ["empty_answer"])
+
+
+async def test_an_agent_of_ones_own_that_says_what_no_voice_can_say_is_an_error() -> None:
+    class Silent(AgentBase):
+        async def reply(self, *args: Any, **kwargs: Any) -> Msg:
+            return AssistantMsg("Silent", "—")
+
+    async with voice_call(Silent()) as one:
+        done = await one.ask("Hello")
+    assert (done.status, [error.code for error in one.all(m.ModelErrorEvent)]) == ("failed", ["empty_answer"])
+
+
 async def test_thinking_is_told_and_not_spoken() -> None:
     agent = react([ThinkingBlock(thinking="They greet me."), TextBlock(text="Hello!")])
     async with voice_call(agent) as one:

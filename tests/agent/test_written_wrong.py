@@ -27,9 +27,11 @@ from realtime.message import ToolCallBlock
 from realtime.model.base import ResponseCreate
 from realtime.model.chat import AnthropicChatModel, ChatModelBase, GeminiChatModel, OpenAIChatModel
 from realtime.model.failover import failover
+from realtime.model.gemini.model import GeminiRealtimeModel
 from realtime.model.local import HistoryLimits
 from realtime.model.local.model import LocalRealtimeModel
 from realtime.model.open import open_model
+from realtime.model.openai_family.dashscope import DashScopeRealtimeModel
 from realtime.model.openai_family.openai import OpenAIRealtimeModel
 from realtime.model.script import CallTools, Expect
 from realtime.model.script import Speak as Script
@@ -103,6 +105,11 @@ def tool(**options: Any) -> Toolkit:
         (lambda: agent(turn_detection={"silence_duration_ms": "long"}), "turn_detection: "),
         (lambda: RealtimeAgent("A", "", LocalRealtimeModel(), voice="nobody"), "there is no voice 'nobody'; "),
         (lambda: RealtimeAgent("A", "", OpenAIRealtimeModel(), voice="aloy"), "there is no voice 'aloy'; "),
+        (lambda: LocalRealtimeModel("haert"), "there is no voice 'haert'; "),
+        (lambda: LocalRealtimeModel(voice="nobody"), "there is no voice 'nobody'; "),
+        (lambda: OpenAIRealtimeModel(voice="shimer"), "there is no voice 'shimer'; "),
+        (lambda: GeminiRealtimeModel(voice="zephir"), "there is no voice 'zephir'; "),
+        (lambda: DashScopeRealtimeModel(voice="Chery"), "there is no voice 'Chery'; "),
         (lambda: ChatRoom([]), "agents is empty"),
         (lambda: ChatRoom([agent()], floor="adressed"), "floor is a function of realtime.room"),  # type: ignore[arg-type]
         (lambda: Limits(grace_s=-1), "grace_s is a number of seconds, 0 or more, not -1"),
@@ -178,6 +185,7 @@ def test_a_voice_that_a_service_may_have_passes() -> None:
     """It may be new, or custom, or that of another service."""
     for voice in ("voice_4711", "Kore", "alloy"):
         assert RealtimeAgent("A", "", OpenAIRealtimeModel(), voice=voice).voice == voice
+        assert OpenAIRealtimeModel(voice=voice).voice == GeminiRealtimeModel(voice=voice).voice == voice
 
 
 def register(**options: Any) -> None:

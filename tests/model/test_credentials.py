@@ -268,9 +268,27 @@ async def test_what_is_no_proxy_is_one_sentence(no_proxies: None, monkeypatch: p
 def test_a_chat_model_behind_a_socks_proxy_names_its_package(
     no_proxies: None, name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("ALL_PROXY", "socks5://127.0.0.1:1")
-    with pytest.raises(UsageError, match=r"a SOCKS proxy, which needs socksio: pip install -e '\.\[socks\]'"):
+    monkeypatch.setenv("ALL_PROXY", "socks5://ann:secret@127.0.0.1:1")
+    sentence = r"the proxy 127\.0\.0\.1:1 of ALL_PROXY speaks SOCKS, which needs socksio: pip install -e '\.\[socks\]'"
+    with pytest.raises(UsageError, match=f"^{sentence}"):
         getattr(chat, name)("m", KEY)
+
+
+@pytest.mark.parametrize("name", ["OpenAIChatModel", "AnthropicChatModel", "GeminiChatModel"])
+@pytest.mark.parametrize("variable", ["https_proxy", "HTTP_PROXY", "ALL_PROXY"])
+@pytest.mark.parametrize("address", ["ftp://ann:secret@127.0.0.1:1", "socks4://127.0.0.1:1", "httpss://127.0.0.1:1"])
+def test_a_chat_model_names_the_variable_of_a_proxy_that_it_cannot_use(
+    no_proxies: None, name: str, variable: str, address: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HTTPS_PROXY", "http://127.0.0.1:1")
+    monkeypatch.setenv(variable, address)
+    if variable == "https_proxy":
+        monkeypatch.delenv("HTTPS_PROXY")
+    with pytest.raises(UsageError) as caught:
+        getattr(chat, name)("m", KEY)
+    assert caught.value.message == f"{variable} names no proxy that can be used: http, https or socks5 are known"
+    monkeypatch.setenv("NO_PROXY", "*")
+    getattr(chat, name)("m", KEY)
 
 
 async def test_a_proxy_that_is_no_address_is_named_with_its_variable(

@@ -1,27 +1,34 @@
 """The agent that a server has where nobody gave it one: its tools, its timers, and a model that loads meanwhile."""
 
 import asyncio
+import threading
 from types import FunctionType
 
 import msgspec
 import pytest
+from fastapi import FastAPI
 
 from realtime.agent import RealtimeAgent
 from realtime.errors import UsageError
 from realtime.event.base import ContentPart, Item
-from realtime.model.base import ItemCreate, RealtimeModel, ResponseCreate, ToolResult
+from realtime.model.base import ItemCreate, RealtimeModel, ResponseCreate, Settings, ToolResult
 from realtime.model.local.engine import Progress, SpeechEngine, SpeechParts
 from realtime.model.local.language_model import Prompt
 from realtime.model.local.model import LocalRealtimeModel
 from realtime.model.open import open_model
 from realtime.model.scripted import PROFILE, CallTools, Expect, ScriptedModel, Speak, echo_bot
+from realtime.runtime import Runtime
+from realtime.server.app import create_app
 from realtime.server.builtin import GREETING, SUGGESTIONS, House, HouseAgent, product_of
 from realtime.server.models import Models
 from realtime.server.plan import Plan, _open_model, app_of
+from realtime.server.router import voice_router
 from realtime.server.settings import ServerSettings
 from realtime.server.warming import Warming, embedded_model_of
+from tests.real_loop import settled
 from tests.server.harness import FakeSocket, create, serving, serving_app
 from tests.server.steps import calling
+from tests.volumes import HANG_S
 
 ASK = {"type": "client_text_append", "text": "set a timer for ninety seconds"}
 SET = [
@@ -129,6 +136,40 @@ async def test_an_agent_of_a_program_waits_for_no_weights_either() -> None:
         await warming.loaded()
         assert warming.ready
     assert said[-1].startswith("The embedded model is ready")
+
+
+@pytest.mark.parametrize("whole", [False, True], ids=["router", "application"])
+async def test_an_application_of_others_loads_its_embedded_model_when_it_starts(whole: bool) -> None:
+    may_load = threading.Event()
+
+    def load(_: Progress) -> SpeechParts:
+        may_load.wait(HANG_S)
+        return SpeechParts(missing=("no voice",))
+
+    parts = SpeechEngine(load)
+    embedding = FunctionType(embeds_nothing.__code__, {"model": LocalRealtimeModel(engine=parts)})
+    app = create_app(embedding, ServerSettings(drain_s=0)) if whole else FastAPI()
+    if not whole:
+        app.include_router(voice_router(embedding, prefix="/voice"))
+    async with serving_app(app) as place:
+        if whole:
+            assert (await place.get("/readyz")).json()["status"] == "starting"
+        may_load.set()
+        await settled(lambda: parts.parts is not None)
+    parts.close()
+
+
+async def test_a_call_that_waits_for_the_embedded_model_is_in_the_log(caplog: pytest.LogCaptureFixture) -> None:
+    parts = engine()
+    model = LocalRealtimeModel(engine=parts)
+    for _ in range(2):
+        runtime = Runtime.of_loop(asyncio.get_running_loop())
+        link = await model.connect(settings=Settings(), on_event=lambda _: None, history=lambda: (), runtime=runtime)
+        await link.close()
+    parts.close()
+    assert [text for text in caplog.messages if "waits for" in text] == [
+        "a call waits for the embedded model: await its `warm_up()` when the program starts"
+    ]
 
 
 async def test_a_model_without_anything_to_load_is_ready_at_once() -> None:

@@ -288,6 +288,50 @@ def test_a_group_is_removed_with_its_tools_and_all_of_them_are_cleared() -> None
     assert (len(toolkit), toolkit.groups, toolkit.json_schemas) == (0, {}, [])
 
 
+def test_a_single_group_may_be_named_by_its_text() -> None:
+    toolkit = grouped()
+    toolkit.update_tool_groups("books", active=True)
+    toolkit.update_tool_groups("maps", active=True)
+    assert toolkit.active_groups == ["books", "maps"]
+    toolkit.update_tool_groups("books", active=False)
+    assert toolkit.active_groups == ["maps"]
+
+
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        (
+            lambda toolkit: toolkit.update_tool_groups(["bok"], True),
+            "no group of tools named 'bok': is 'books' meant?",
+        ),
+        (
+            lambda toolkit: toolkit.update_tool_groups("mps", False),
+            "no group of tools named 'mps': is 'maps' meant?",
+        ),
+        (lambda toolkit: toolkit.remove_tool_groups(["books", "xyz"]), "no group of tools named 'xyz'"),
+        (lambda toolkit: toolkit.remove_tool_function("serch"), "no tool named 'serch': is 'search' meant?"),
+        (lambda toolkit: toolkit.remove_tool_function("xyz"), "no tool named 'xyz'"),
+    ],
+)
+def test_a_name_that_names_nothing_is_in_the_log_once(
+    change: Callable[[Toolkit], None], told: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    toolkit = grouped()
+    in_call = toolkit.for_call()
+    change(toolkit)
+    assert caplog.messages == [f"there is {told}"]
+    assert len(in_call) == len(toolkit)
+
+
+@pytest.mark.parametrize("names", [[1], [None, "books"]])
+def test_what_is_no_name_activates_no_group(names: Any) -> None:
+    toolkit = grouped()
+    before = toolkit.active_groups
+    with pytest.raises(TypeError, match="group_names is a list of names"):
+        toolkit.update_tool_groups(names, active=True)
+    assert toolkit.active_groups == before
+
+
 REFUSED: list[tuple[Callable[[Toolkit], object], type[Exception], str]] = [
     (lambda toolkit: toolkit.create_tool_group("books", ""), ValueError, "a group of tools named 'books' already"),
     (lambda toolkit: toolkit.create_tool_group("basic", ""), ValueError, "a group of tools named 'basic' already"),

@@ -251,6 +251,11 @@ def without_blanks(text: str) -> str:
     return text[next(seen, len(text)) :]
 
 
+def has_words(text: str) -> bool:
+    """Return whether a voice says anything of it: "..." is silence."""
+    return any(unicodedata.category(char)[0] in "LNSM" for char in text)
+
+
 def _input(block: GrowingText | GrowingData) -> str:
     """The arguments in the block of a tool call."""
     settled = block.settle()

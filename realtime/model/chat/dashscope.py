@@ -16,6 +16,7 @@ from realtime.model.chat.failures import Endpoint, Refusal, sdk, shown_address
 from realtime.model.chat.families import FAMILIES
 from realtime.model.chat.sdk_model import (
     SdkChatModel,
+    check_no_query,
     closing_stream,
     count_of,
     from_first,
@@ -74,6 +75,7 @@ class DashScopeChatModel(SdkChatModel):
             logger.info("DashScope streams thoughts only: `enable_thinking` sets `stream`")
             stream = True
         super().__init__(model_name, stream, **settings)
+        check_no_query(base_http_api_url, "`base_http_api_url`")
         dashscope = sdk("dashscope", "dashscope", "dashscope")
         self.api_key, key_from = key_of(type(self).__name__, api_key, self.family.key_variables)
         self.enable_thinking = enable_thinking

@@ -7,14 +7,12 @@ import logging
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from importlib.util import find_spec
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
-from urllib.request import getproxies
 
-from realtime.errors import INSTALL_SOCKS, ProviderError, UsageError
+from realtime.errors import ProviderError, UsageError
 from realtime.model.openai_family.shared import without_keys
-from realtime.model.proxies import proxy_for
+from realtime.model.proxies import http_proxies, proxy_for
 
 logger = logging.getLogger(__name__)
 
@@ -279,18 +277,15 @@ def check_client_kwargs(given: dict[str, Any], *own: str) -> None:
 def client_of(make: Callable[..., Any], own: dict[str, Any], given: dict[str, Any]) -> Any:
     """Return an SDK's client with our `own` arguments and those of `client_kwargs`.
 
-    Raises UsageError for a SOCKS proxy without the package that speaks it.
+    Raises UsageError for a proxy that the client cannot use.
     """
-    for scheme in ("https", "http"):
-        try:
-            proxy_for(f"{scheme}://provider.example")
-        except ProviderError as error:
-            raise UsageError(error.message, code=error.code) from None
     # Asked before: an SDK that fails half-way leaves a client that cannot be collected.
-    if any(address.startswith("socks") for address in getproxies().values()) and find_spec("socksio") is None:
-        raise UsageError(
-            f"the way leads through a SOCKS proxy, which needs socksio: {INSTALL_SOCKS}", code="missing_package"
-        )
+    try:
+        faults = [proxy.fault_for_http() for proxy in http_proxies()]
+    except ProviderError as error:
+        raise UsageError(error.message, code=error.code) from None
+    for fault in filter(None, faults):
+        raise fault
     return make(**own, **given)
 
 

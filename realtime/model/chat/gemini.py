@@ -26,6 +26,7 @@ from realtime.model.chat.failures import (
 from realtime.model.chat.families import FAMILIES
 from realtime.model.chat.sdk_model import (
     SdkChatModel,
+    check_no_query,
     closing_stream,
     count_of,
     from_first,
@@ -89,15 +90,17 @@ class GeminiChatModel(SdkChatModel):
             if for_client.get("vertexai")
             else key_of(type(self).__name__, api_key, self.family.key_variables)
         )
-        self.client: Any = client_of(genai.Client, {"api_key": key} if key else {}, for_client)
         named = part_of(for_client.get("http_options"), "base_url") or os.environ.get(_BASE_URL)
+        address_from = f"{_BASE_URL} or `http_options`"
+        check_no_query(named, address_from)
+        self.client: Any = client_of(genai.Client, {"api_key": key} if key else {}, for_client)
         self.endpoint = Endpoint(
             f"the language model at {shown_address(str(named))}" if named else self.family.title,
             shown_address(str(named or self.family.address)),
             model_name,
             key,
             key_from=key_from,
-            address_from=f"{_BASE_URL} or `http_options`",
+            address_from=address_from,
         )
         self.thinking_config = thinking_config
         self.generate_kwargs = {**(generate_kwargs or {})}

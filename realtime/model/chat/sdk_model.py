@@ -11,6 +11,7 @@ from abc import ABC, abstractmethod
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, suppress
 from typing import Any, ClassVar, TypeVar
+from urllib.parse import parse_qs, urlsplit, urlunsplit
 
 from realtime.errors import UsageError
 from realtime.model.chat.answer import Answer
@@ -315,14 +316,24 @@ def key_of(who: str, api_key: str | None, variables: Sequence[str], *, is_needed
 def base_url_in(for_client: dict[str, Any], variable: str) -> str:
     """Mend the base address of an SDK's client; return what gives it.
 
-    Raises UsageError for what is no address.
+    SDKs append paths to it: its query becomes `default_query`. Raises UsageError for what is no address.
     """
     given, source = for_client.get("base_url"), "`base_url`"
     if given is None:
         source, given = set_in(os.environ, [variable])
     if isinstance(given, str) and given:
-        for_client["base_url"] = http_address(given, source)
+        parts = urlsplit(http_address(given, source))
+        for_client["base_url"] = urlunsplit(parts._replace(query=""))
+        if query := parse_qs(parts.query, keep_blank_values=True):
+            own = {name: values if len(values) > 1 else values[0] for name, values in query.items()}
+            for_client["default_query"] = {**own, **(for_client.get("default_query") or {})}
     return source or "`base_url`"
+
+
+def check_no_query(address: object, source: str) -> None:
+    """Raise UsageError for a query: SDKs append paths to the address."""
+    if isinstance(address, str) and "?" in address:
+        raise UsageError(f"{source} has a query, which its SDK cannot send: leave it out", code="invalid_address")
 
 
 def count_of(counts: object, name: str) -> int | None:

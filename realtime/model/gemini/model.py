@@ -12,6 +12,7 @@ from realtime.model.gemini.turns import Resumption
 from realtime.model.services import SERVICES
 from realtime.model.socket_model import SocketModel
 from realtime.model.voices import GEMINI as VOICES
+from realtime.model.voices import known_voice
 from realtime.model.wire import Dial, Link, Receiver, Tap, WireLimits, dial_websocket
 from realtime.options import checked
 from realtime.runtime import Runtime
@@ -76,7 +77,7 @@ class GeminiRealtimeModel(SocketModel):
     ) -> None:
         limits = limits or WireLimits(ping_timeout_s=_PING_TIMEOUT_S)
         super().__init__(model_name, profile_of(model_name), api_key, dial=dial, tap=tap, limits=limits)
-        self.voice = voice
+        self.voice = known_voice(voice, self._profile)
         self.enable_input_audio_transcription = enable_input_audio_transcription
         version = api_version or os.environ.get("GOOGLE_GENAI_API_VERSION") or "v1beta"
         service = f"google.ai.generativelanguage.{version}.GenerativeService.BidiGenerateContent"

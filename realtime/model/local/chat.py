@@ -7,7 +7,6 @@ import dataclasses
 import logging
 import os
 import sys
-import unicodedata
 from abc import ABC, abstractmethod
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
 from contextlib import aclosing
@@ -19,6 +18,7 @@ from realtime.errors import INSTALL_LOCAL, UsageError
 from realtime.event.base import ContentPart, Item, UsageDetail
 from realtime.formatter import FormatterBase, OpenAIChatFormatter
 from realtime.message import TextBlock, ThinkingBlock, ToolCallBlock
+from realtime.model.chat.answer import has_words
 from realtime.model.chat.base import ChatModelBase, ChatResponse, ChatUsage
 from realtime.model.chat.failures import ASK_AGAIN, Endpoint, empty_answer, missing_key
 from realtime.model.chat.families import FAMILIES, Family
@@ -207,7 +207,7 @@ class _ByChatModel(ABC):
             has_answer = False
             async with aclosing(responses_of(answer)) as responses:
                 async for reply in _replies(responses, self._keep_signature):
-                    if isinstance(reply, ReplyText) and not (has_answer or _has_words(reply.text)):
+                    if isinstance(reply, ReplyText) and not (has_answer or has_words(reply.text)):
                         continue
                     has_answer = has_answer or isinstance(reply, ReplyText | ReplyToolCall)
                     yield reply
@@ -432,11 +432,6 @@ def _choice(prompt: Prompt) -> str | None:
             return name
         case _:
             return None
-
-
-def _has_words(text: str) -> bool:
-    """Return whether a voice says anything of it: "..." is silence."""
-    return any(unicodedata.category(char)[0] in "LNSM" for char in text)
 
 
 def _checked(base_url: str, source: str) -> tuple[str, str]:

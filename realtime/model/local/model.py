@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 from pathlib import Path
 from typing import get_args
@@ -21,8 +22,11 @@ from realtime.model.local.speculation import DraftCounts, Mode, Speculation, mod
 from realtime.model.local.voice import DEFAULT_VOICE, HIBARI_VOICES, choose_voice
 from realtime.model.local.voice import SAMPLE_RATE_HZ as OUTPUT_RATE_HZ
 from realtime.model.local.weights import EARS
+from realtime.model.voices import known_voice
 from realtime.options import check_options
 from realtime.runtime import Runtime
+
+logger = logging.getLogger(__name__)
 
 
 def profile_of(parts: SpeechParts | None, language_model: LanguageModelForCalls) -> Profile:
@@ -62,7 +66,7 @@ def ears_called(name: str) -> EarsName:
 class LocalRealtimeModel(RealtimeModel):
     """Speech recognition, a language model and a voice in this process. English only.
 
-    It needs no key, no GPU and no network. `voice` is one of `profile.voices`; an unknown one gives the default.
+    It needs no key, no GPU and no network. `voice` is one of `profile.voices`; that of a service gives the default.
     `language_model` is a `LanguageModel`, or an agent (any AgentBase), or a function that makes one of them for each
     call: an agent serves one call at a time (`realtime.model.local.for_calls`). It defaults to the chat model of the
     environment (`language_model_from_environment`), else to the built-in `Conversationalist`, which works by rules.
@@ -72,8 +76,8 @@ class LocalRealtimeModel(RealtimeModel):
     end the turn, before that is decided: `"off"`, `"words"` (the language model) or `"speech"` (also the first
     sentence's synthesis); None: what REALTIME_SPECULATION says, else the default. `drafts` counts what came of it.
     `whisper_dir` names a folder with Whisper tiny.en for CTranslate2 in place of the installed wheel. All models of an
-    event loop share the loaded parts, unless they are given an `engine`. Raises UsageError for unknown ears, another
-    kind of `language_model` or an invalid environment.
+    event loop share the loaded parts, unless they are given an `engine`. Raises UsageError for unknown ears, an unknown
+    voice, another kind of `language_model` or an invalid environment.
     """
 
     def __init__(
@@ -88,7 +92,6 @@ class LocalRealtimeModel(RealtimeModel):
     ) -> None:
         # What a language model may be is said by `for_calls`.
         check_options(LocalRealtimeModel.__init__, {k: v for k, v in locals().items() if k != "language_model"})
-        self.voice = voice
         self.ears = ears_called(ears or os.environ.get(EARS) or "fast")
         if language_model is None:
             language_model = language_model_from_environment() or Conversationalist()
@@ -97,6 +100,8 @@ class LocalRealtimeModel(RealtimeModel):
         self.drafts = DraftCounts()
         self._whisper_dir = whisper_dir
         self._own_engine = engine
+        # The voices of an engine of the program's are unknown before it is loaded.
+        self.voice = voice if engine is not None and engine.parts is None else known_voice(voice, self.profile)
 
     @property
     def profile(self) -> Profile:
@@ -133,6 +138,8 @@ class LocalRealtimeModel(RealtimeModel):
         They cause an error event, and the connection's profile leaves out what needs them. Raises UsageError where the
         agent that is the language model serves another call.
         """
+        if self._engine.parts is None:
+            logger.warning("a call waits for the embedded model: await its `warm_up()` when the program starts")
         parts = await self._engine.ready(ears=self.ears)
         language_model = self._language_model.for_call()
         connection = LocalConnection(

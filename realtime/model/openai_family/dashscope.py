@@ -14,6 +14,7 @@ from realtime.model.openai_family.dashscope_codec import DashScopeCodec
 from realtime.model.openai_family.dashscope_shapes import INPUT_RATE_HZ, family_of
 from realtime.model.openai_family.model import FamilyModel
 from realtime.model.services import SERVICES
+from realtime.model.voices import known_voice
 from realtime.model.wire import Dial, Tap, WireLimits, dial_websocket
 from realtime.options import checked
 
@@ -100,7 +101,7 @@ class DashScopeRealtimeModel(FamilyModel):
         limits: WireLimits | None = None,
     ) -> None:
         super().__init__(model_name, profile or profile_of(model_name), api_key, dial=dial, tap=tap, limits=limits)
-        self.voice = voice
+        self.voice = known_voice(voice, self._profile)
         self.enable_input_audio_transcription = enable_input_audio_transcription
         self.workspace = workspace or os.environ.get("DASHSCOPE_WORKSPACE")
         self.websocket_url = realtime_url(

@@ -10,6 +10,7 @@ from realtime.model.openai_family.model import FamilyModel
 from realtime.model.openai_family.openai_codec import OpenAICodec
 from realtime.model.services import SERVICES
 from realtime.model.voices import OPENAI as VOICES
+from realtime.model.voices import known_voice
 from realtime.model.wire import Dial, Tap, WireLimits, dial_websocket
 from realtime.options import checked
 
@@ -61,7 +62,7 @@ class OpenAIRealtimeModel(FamilyModel):
         limits: WireLimits | None = None,
     ) -> None:
         super().__init__(model_name, profile_of(model_name), api_key, dial=dial, tap=tap, limits=limits)
-        self.voice = voice
+        self.voice = known_voice(voice, self._profile)
         self.enable_input_audio_transcription = enable_input_audio_transcription
         self.transcription_model = transcription_model
         self.websocket_url = self._address(base_url, "/realtime", model=model_name)

@@ -87,6 +87,39 @@ def test_the_client_is_made_of_the_arguments() -> None:
         assert (made.stream, made.retries) == (True, retries)
 
 
+@pytest.mark.parametrize(
+    ("query", "sent"),
+    [
+        ("?api-version=2025-01-01", {"api-version": "2025-01-01"}),
+        ("?team=a%20b&x=", {"team": "a b", "x": ""}),
+        ("/?tag=1&tag=2#top", {"tag": ["1", "2"]}),
+    ],
+)
+@pytest.mark.parametrize("by_variable", [False, True], ids=["argument", "variable"])
+def test_the_query_of_an_address_stands_behind_the_paths(
+    family: Family, query: str, sent: dict[str, Any], by_variable: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Or is refused, where the SDK would put its paths behind it."""
+    address = f"http://127.0.0.1:1/v1{query}"
+    variables = {"openai": "OPENAI_BASE_URL", "anthropic": "ANTHROPIC_BASE_URL", "gemini": "GOOGLE_GEMINI_BASE_URL"}
+    given = family.at(address)
+    if by_variable and (variable := variables.get(family.name)) is not None:
+        monkeypatch.setenv(variable, address)
+        given = {}
+    if family.name in ("gemini", "dashscope"):
+        with pytest.raises(UsageError, match="has a query, which its SDK cannot send"):
+            family.model()("model-x", "key", **given)
+        return
+    client = family.model()("model-x", "key", **given).client  # type: ignore[attr-defined]
+    assert (str(client.base_url), client.default_query) == ("http://127.0.0.1:1/v1/", sent)
+
+
+def test_the_query_of_ones_own_precedes_that_of_the_address() -> None:
+    given = {"base_url": "http://127.0.0.1:1/v1?a=1&b=2", "default_query": {"b": "3"}}
+    made: Any = FAMILIES["openai"].model()("model-x", "key", client_kwargs=given)
+    assert made.client.default_query == {"a": "1", "b": "3"}
+
+
 def test_the_names_load_no_sdk() -> None:
     code = (
         "import json, sys\n"

@@ -613,7 +613,7 @@ async def test_the_profile_is_that_of_a_provider_with_a_detector_and_the_voice_t
     assert (profile.voices, profile.languages) == (("heart", "heart-low"), ("en",))
     for wanted, speaks in ((None, "heart"), ("heart-low", "heart-low"), ("alloy", "heart")):
         assert RealtimeAgent("Robin", "", model, voice=wanted).describe()["voice"] == speaks
-    assert RealtimeAgent("Robin", "", LocalRealtimeModel("nova", engine=engine)).describe()["voice"] == "heart"
+    assert RealtimeAgent("Robin", "", LocalRealtimeModel("alloy", engine=engine)).describe()["voice"] == "heart"
 
 
 async def test_the_parts_are_loaded_once_however_many_ask(parts: SpeechParts) -> None:
