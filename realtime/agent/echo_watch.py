@@ -21,7 +21,7 @@ PATH_MS = 500
 LOOK_MS = 800
 """Audio of the user in one look, whose envelope is compared first."""
 COMPARED_MS = 600
-"""The newest part of it whose likeness is measured, if the envelope may be an echo's."""
+"""The newest part of it, whose likeness may be measured."""
 EVERY_MS = 500
 """Time between two looks; each takes some 4 ms."""
 MOST_LOOKS = 20
