@@ -38,8 +38,8 @@ _MOST_BEFORE_THAT = 8
 _NO_PLACE = frozenset(each("day outside here there moment time morning afternoon evening night home us go"))
 _NO = frozenset(each("no without not non"))
 _CODE = re.compile(
-    r"(?<![\w#-])(?:(?:(?!I )[A-Z]{1,4} ){0,3}(?:#|[A-Za-z]{1,9}[-#]?)?\d[\w-]*"
-    r"(?: (?:\d[\w-]+|(?!I\b)[A-Z]{1,3})(?![\w-])){0,6}|[A-Z]{2,}\w*(?![\w-]))"
+    r"(?<![\w#-])(?:(?:(?!I )[A-Z]{1,4} ){0,3}(?:#|[A-Za-z]{1,9}[-#]?)?\d[\w-]{0,40}(?![\w-])"
+    r"(?: (?:\d[\w-]{1,20}|(?!I\b)[A-Z]{1,3})(?![\w-])){0,6}|[A-Z]{2,20}\w{0,20}(?![\w-]))"
 )
 """A code, which may have gaps: "AB 123 456"."""
 _MAIL = re.compile(r"(?<![\w.+-])[\w.+-]{1,64}@[\w-]+\.[\w.]+|(?<![\w.])[\w.]{1,64} at [\w-]+ dot \w+\b", re.IGNORECASE)

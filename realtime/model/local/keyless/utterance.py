@@ -99,8 +99,8 @@ def stem_of(word: str) -> str:
 
 
 _CORRECTION = re.compile(
-    r"\b(?:(?:uh+|um+|er|erm|oh|well) )*+"
-    r"(?:(?:no|wait|sorry|actually|rather|i mean|i meant|make (?:it|that)|hang on|hold on) )+"
+    r"\b(?:(?:u[hm]{1,5}|er|erm|oh|well) ){0,3}"
+    r"(?:(?:no|wait|sorry|actually|rather|i mean|i meant|make (?:it|that)|hang on|hold on) ){1,4}"
 )
 
 
