@@ -569,6 +569,10 @@ def test_doctor_names_the_variables_of_each_provider_and_whether_they_are_set() 
         ({"OPENAI_API_KEY": "Bearer sk-4711"}, "OpenAI", "the key in OPENAI_API_KEY has a blank"),
         ({"GEMINI_API_KEY": "4711", "GOOGLE_GEMINI_BASE_URL": "ftp://x"}, "Gemini", "GOOGLE_GEMINI_BASE_URL is to be"),
         ({"REALTIME_LLM_PROVIDER": "opnai"}, "chat endpoint", "REALTIME_LLM_PROVIDER is one of"),
+        ({"REALTIME_LLM_IMAGES": "ja"}, "chat endpoint", "REALTIME_LLM_IMAGES is 1 or 0, not 'ja'"),
+        ({"REALTIME_LLM_IMAGES": "2"}, "chat endpoint", "REALTIME_LLM_IMAGES is 1 or 0, not '2'"),
+        ({"REALTIME_EARS": "slow"}, "embedded settings", "REALTIME_EARS is fast or better, not 'slow'"),
+        ({"REALTIME_SPECULATION": "on"}, "embedded settings", "REALTIME_SPECULATION is off, words or speech, not 'on'"),
     ],
 )
 async def test_doctor_fails_for_a_setting_that_no_call_could_use_and_dials_nothing(

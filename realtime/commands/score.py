@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from realtime.commands.common import calls_of, kit_errors, recorded_in
+from realtime.commands.common import calls_of, kit_errors, recorded_in, whole_id
 from realtime.errors import UsageError
 from realtime.state.store import is_call_id
 
@@ -15,7 +15,10 @@ from realtime.state.store import is_call_id
 def score_calls(
     sources: Annotated[
         list[str],
-        typer.Argument(metavar="CALL | FOLDER", help="Stored calls; folders of calls, each with its labels.json."),
+        typer.Argument(
+            metavar="CALL | FOLDER",
+            help="Stored calls, by their ids or the beginnings of these; folders of calls, each with its labels.json.",
+        ),
     ],
     labels: Annotated[
         Path | None, typer.Option(metavar="FILE", help="The labels of a single call; default: labels.json beside it.")
@@ -50,6 +53,7 @@ def score_calls(
                 scored.append((source, Score.of_folder(Path(source), known)))
             elif is_call_id(source):
                 with calls_of(store) as calls:
+                    source = whole_id(calls, source)
                     scored.append((source, Score.of(record_of(calls, source), known)))
             else:
                 raise _unknown(source)
@@ -70,11 +74,12 @@ def _decide_again(sources: list[str], words: list[str], store: str | None, recor
             elif not is_call_id(source):
                 raise _unknown(source)
             else:
-                recorded = recorded_in(recordings, source)
-                if recorded is None:
-                    problem = "--set needs the sound of a stored call: name the folder with --recordings"
-                    raise UsageError(problem, code="no_recording")
                 with calls_of(store) as calls:
+                    source = whole_id(calls, source)
+                    recorded = recorded_in(recordings, source)
+                    if recorded is None:
+                        problem = "--set needs the sound of a stored call: name the folder with --recordings"
+                        raise UsageError(problem, code="no_recording")
                     again = decide_stored_again(calls, source, changes, recordings=recorded)
                 typer.echo(f"{source}: {again}")
 

@@ -229,6 +229,12 @@ def choose_language_model(llm: str, environment: MutableMapping[str, str]) -> No
             for belonging in (BASE_URL, API_KEY):
                 environment.pop(belonging, None)
         environment[PROVIDER] = name
+    elif not (environment.get(PROVIDER) or environment.get(BASE_URL)):
+        raise UsageError(
+            f"--llm takes PROVIDER:MODEL with {', '.join(FAMILIES)} as PROVIDER, not {llm[:80]!r}; "
+            f"a model alone is one of the server that {BASE_URL} names, and {BASE_URL} is not set",
+            code="llm_provider",
+        )
     else:
         model = llm
     environment[MODEL] = model

@@ -21,7 +21,10 @@ from realtime.model.local.chat import MODEL as CHAT_MODEL
 from realtime.model.local.chat import PROVIDER as CHAT_PROVIDER
 from realtime.model.local.chat import choice_in
 from realtime.model.local.choices import HOST, SERVERS, Found, find_servers
-from realtime.model.local.weights import WHISPER_FOLDER, speech_status
+from realtime.model.local.engine import ears_from_environment
+from realtime.model.local.speculation import MODE as SPECULATION
+from realtime.model.local.speculation import mode_from_environment
+from realtime.model.local.weights import EARS, WHISPER_FOLDER, speech_status
 from realtime.model.open import open_model
 from realtime.model.services import SERVICES, Service
 from realtime.runtime import Runtime
@@ -63,7 +66,7 @@ def examine(environment: Mapping[str, str] = os.environ) -> list[Finding]:
     for part in speech_status(environment.get(WHISPER_FOLDER)):
         found.append(Finding(part.name, part.available, part.missing or "ready", part.gives, part.install))
     found += [_service(service, environment) for service in SERVICES.values()]
-    found += [_chat_endpoint(environment), _local_servers(find_servers()), _mcp()]
+    found += [_embedded_settings(environment), _chat_endpoint(environment), _local_servers(find_servers()), _mcp()]
     return [*found, _uvloop(), _browser(shutil.which)]
 
 
@@ -153,6 +156,23 @@ def _service(service: Service, environment: Mapping[str, str]) -> Finding:
     if problem:
         return Finding(service.title, False, f"{detail}; {problem}", gives, needed=True)
     return Finding(service.title, service.has_key(environment), detail, gives, fix)
+
+
+def _embedded_settings(environment: Mapping[str, str]) -> Finding:
+    wrong: list[str] = []
+    for read in (ears_from_environment, mode_from_environment):
+        try:
+            read(environment)
+        except UsageError as error:
+            wrong.append(error.message)
+    return Finding(
+        "embedded settings",
+        not wrong,
+        "; ".join(wrong) or _which_are_set((EARS, SPECULATION), environment),
+        "how the embedded model listens, and what it begins in a pause",
+        "correct the variable, or unset it",
+        needed=True,
+    )
 
 
 def _chat_endpoint(environment: Mapping[str, str]) -> Finding:

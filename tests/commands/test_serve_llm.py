@@ -47,6 +47,8 @@ def test_a_model_alone_is_one_of_the_server_that_the_environment_names() -> None
 def test_half_a_choice_is_refused() -> None:
     refused: list[tuple[str, dict[str, str], str]] = [
         ("llama3.2", {}, "REALTIME_LLM_BASE_URL is not"),
+        ("antropic:model-x", KEYS, "--llm takes PROVIDER:MODEL with openai, .*anthropic.*, not 'antropic:model-x'"),
+        ("openai/gpt-x", KEYS, "--llm takes PROVIDER:MODEL with openai, .*, not 'openai/gpt-x'"),
         ("gemini:", KEYS, "name a model of Gemini"),
         ("gemini:model-x", {}, "set GEMINI_API_KEY or GOOGLE_API_KEY"),
     ]

@@ -93,6 +93,23 @@ async def test_a_barge_in_ends_the_answer_and_what_comes_late_is_dropped() -> No
         assert not call.all(ModelEvents.ModelErrorEvent), "cancelling nothing is no error"
 
 
+@pytest.mark.parametrize("details", [{}, {"status_details": None}])
+async def test_an_answer_cancelled_without_a_reason_was_cut_by_speech_unless_we_cancelled_it(
+    details: dict[str, None],
+) -> None:
+    async with open_call() as (call, session):
+        for number in (1, 2):
+            await session.begin(f"resp_{number}", f"item_{number}")
+            await call.until(ModelEvents.ModelResponseCreatedEvent, number)
+            if number == 2:
+                call.connection.send(ResponseCancel())
+                await session.until("response.cancel")
+            await session.end("cancelled", **details)
+            await call.until(ModelEvents.ModelResponseDoneEvent, number)
+        reasons = [(one.status_details or {})["reason"] for one in call.all(ModelEvents.ModelResponseDoneEvent)]
+        assert reasons == ["turn_detected", "client_cancelled"]
+
+
 async def test_a_manual_turn() -> None:
     async with open_call(Settings(turn_detection="none")) as (call, session):
         assert session.frames[0]["session"]["turn_detection"] is None

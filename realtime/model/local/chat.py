@@ -57,6 +57,7 @@ IMAGES = "REALTIME_LLM_IMAGES"
 UNLIMITED = HistoryLimits(messages=sys.maxsize, chars=sys.maxsize)
 """A summary keeps the history short."""
 OPENAI_URL = "OPENAI_BASE_URL"
+_YES, _NO = ("1", "true", "yes"), ("", "0", "false", "no")
 _TIMEOUT_S = 60.0
 _CONNECT_TIMEOUT_S = 5.0
 MAX_ASKS = 3
@@ -98,7 +99,9 @@ def choice_in(environment: Mapping[str, str]) -> ChatChoice | None:
     values = {name: pasted(environment.get(name, "")) for name in (PROVIDER, BASE_URL, MODEL, API_KEY, IMAGES)}
     name, base_url, model, key = values[PROVIDER].lower(), values[BASE_URL], values[MODEL], values[API_KEY] or None
     key = usable_key(key, API_KEY) if key else None
-    images = values[IMAGES].lower() in ("1", "true", "yes")
+    images = values[IMAGES].lower() in _YES
+    if not images and values[IMAGES].lower() not in _NO:
+        raise UsageError(f"{IMAGES} is 1 or 0, not {values[IMAGES][:20]!r}", code="llm_images")
     if name and name not in FAMILIES:
         raise UsageError(f"{PROVIDER} is one of {', '.join(FAMILIES)}, not {name!r}", code="llm_provider")
     if not name and not base_url and not model:

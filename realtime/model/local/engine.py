@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import os
 import threading
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
@@ -15,11 +16,11 @@ from typing import Literal, Protocol, TypeVar
 from weakref import WeakKeyDictionary
 
 from realtime.audio.vad import Vad, VadUnavailable, shared_silero
-from realtime.errors import Overflow
+from realtime.errors import Overflow, UsageError
 from realtime.model.local.recognizer import Recognizer, Transcript
 from realtime.model.local.smart_turn import SmartTurn
 from realtime.model.local.voice import Voice, load_voices
-from realtime.model.local.weights import SpeechPartMissing, better_files, smart_turn_file, whisper_folder
+from realtime.model.local.weights import EARS, SpeechPartMissing, better_files, smart_turn_file, whisper_folder
 
 logger = logging.getLogger(__name__)
 
@@ -53,6 +54,17 @@ class Judge(Protocol):
     def completeness(self, pcm: bytes) -> float:
         """See `SmartTurn.completeness`."""
         ...
+
+
+def ears_from_environment(environment: Mapping[str, str] = os.environ) -> EarsName:
+    """Return what REALTIME_EARS names, else "fast". Raises UsageError for another word."""
+    match environment.get(EARS, "").strip().lower():
+        case "":
+            return "fast"
+        case "fast" | "better" as ears:
+            return ears
+        case other:
+            raise UsageError(f"{EARS} is fast or better, not {other[:20]!r}", code="unknown_ears")
 
 
 @dataclass(frozen=True, slots=True)

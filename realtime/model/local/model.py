@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 import logging
-import os
 from pathlib import Path
-from typing import get_args
 
-from realtime.errors import UsageError
 from realtime.event.base import Modality
 from realtime.model.base import Connection, History, OnEvent, Profile, RealtimeModel, Settings
 from realtime.model.local.chat import language_model_from_environment
 from realtime.model.local.connection import LocalConnection
 from realtime.model.local.ears import RATE_HZ as INPUT_RATE_HZ
-from realtime.model.local.engine import EarsName, Progress, SpeechEngine, SpeechParts, engine_of_loop, looks_installed
+from realtime.model.local.engine import (
+    EarsName,
+    Progress,
+    SpeechEngine,
+    SpeechParts,
+    ears_from_environment,
+    engine_of_loop,
+    looks_installed,
+)
 from realtime.model.local.for_calls import Given, for_calls
 from realtime.model.local.history import conversation_of
 from realtime.model.local.keyless.conversationalist import Conversationalist
@@ -21,7 +26,6 @@ from realtime.model.local.language_model import LanguageModelForCalls
 from realtime.model.local.speculation import DraftCounts, Mode, Speculation, mode_from_environment
 from realtime.model.local.voice import DEFAULT_VOICE, HIBARI_VOICES, choose_voice
 from realtime.model.local.voice import SAMPLE_RATE_HZ as OUTPUT_RATE_HZ
-from realtime.model.local.weights import EARS
 from realtime.model.voices import known_voice
 from realtime.options import check_options
 from realtime.runtime import Runtime
@@ -56,13 +60,6 @@ def profile_of(parts: SpeechParts | None, language_model: LanguageModelForCalls)
     )
 
 
-def ears_called(name: str) -> EarsName:
-    """Return the ears of this name. Raises UsageError for another."""
-    if name not in get_args(EarsName):
-        raise UsageError(f"there are no ears {name!r}: use fast or better", code="unknown_ears")
-    return "better" if name == "better" else "fast"
-
-
 class LocalRealtimeModel(RealtimeModel):
     """Speech recognition, a language model and a voice in this process. English only.
 
@@ -92,7 +89,7 @@ class LocalRealtimeModel(RealtimeModel):
     ) -> None:
         # What a language model may be is said by `for_calls`.
         check_options(LocalRealtimeModel.__init__, {k: v for k, v in locals().items() if k != "language_model"})
-        self.ears = ears_called(ears or os.environ.get(EARS) or "fast")
+        self.ears = ears or ears_from_environment()
         if language_model is None:
             language_model = language_model_from_environment() or Conversationalist()
         self._language_model = for_calls(language_model)

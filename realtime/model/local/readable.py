@@ -24,7 +24,17 @@ _DATA = json.loads(Path(__file__).with_name("read_signs.json").read_text(encodin
 _SIGNS: dict[str, str] = _DATA["signs"]
 _UNITS = re.compile(r"(?<=\d)(\s?)(" + "|".join(map(re.escape, _DATA["units"])) + r")(?!\w)")
 _COINS = "[" + "".join(_DATA["currencies"]) + "]"
-_MONEY = re.compile(rf"({_COINS})\s?(\d[\d.,]*\d|\d)|(?<=\d)\s?({_COINS})(?!\s?\d)")
+_NUMBER = r"\d(?:[\d.,]*\d)?"
+_AMOUNT = rf"{_NUMBER}(?:[–-]{_NUMBER})?"
+_COIN_BEHIND = re.compile(rf"(?<![\w.,$€£–-])(-?{_AMOUNT})( [mb]illion)?\s?([$€£])(?!\d)")
+"""Amounts whose sign the voice reads only in front of them."""
+_BELOW_0 = re.compile(r"(?<![\w–-])-(?=[$€£]\d)")
+_PER = re.compile(rf"(?<=[$€£])({_AMOUNT})\s?/\s?(?=[a-zA-Z])")
+_MONEY = re.compile(rf"({_COINS})\s?({_NUMBER})|(?<=\d)\s?({_COINS})(?!\s?\d)")
+_TYPED_PRIMES = re.compile(r"(?<=\d)['’](\s?\d{1,2}(?:\.\d{1,4})?)[\"”]")
+_PRIME = re.compile(rf"(?<![\w.,])({_NUMBER})\s?([′″])(?=(\w?))")
+_ANGLE = re.compile(r"°[\s\d.,′]*$")
+_LONGEST_ANGLE = 20
 _RAISED = re.compile("[\u2070\u00b9\u00b2\u00b3\u2074-\u207b]+")
 """Superscript digits and signs."""
 _ABOUT = re.compile(r"(?<![\w~])~\s?(?=[\d$€£])")
@@ -64,7 +74,10 @@ def readable_text(text: str) -> str:
     text = _LESS_OR_MORE.sub(_compared, text)
     text = _SQUARED_UNIT.sub(_unit, text)
     text = _UNITS.sub(lambda match: f" {_DATA['units'][match[2]]}", text)
+    text = _BELOW_0.sub("minus ", _COIN_BEHIND.sub(_coin_first, text))
+    text = _PER.sub(r"\1 per ", text)
     text = _MONEY.sub(_amount, text)
+    text = _PRIME.sub(_prime, _TYPED_PRIMES.sub(r"′\1″", text))
     text = _FRACTION.sub(_fraction, text)
     text = _RAISED.sub(_power, text)
     text = "".join(map(_spelt, text))
@@ -90,6 +103,20 @@ def _unit(match: re.Match[str]) -> str:
 def _amount(match: re.Match[str]) -> str:
     currency = _DATA["currencies"][match[1] or match[3]]
     return f"{match[2]} {currency}" if match[2] else f" {currency}"
+
+
+def _coin_first(match: re.Match[str]) -> str:
+    number = re.sub(r",(?=\d\d$)", ".", match[1])
+    minus = "-" if number.startswith("-") else ""
+    return f"{minus}{match[3]}{number.removeprefix('-')}{match[2] or ''}"
+
+
+def _prime(match: re.Match[str]) -> str:
+    """Read primes as feet and inches, behind degrees as minutes and seconds."""
+    before = match.string[max(0, match.start() - _LONGEST_ANGLE) : match.start()]
+    foot, feet, minute, minutes = _DATA["primes"][match[2]]
+    one, more = (minute, minutes) if _ANGLE.search(before) else (foot, feet)
+    return f" {match[1]} {one if match[1] == '1' else more}{' ' if match[3] else ''}"
 
 
 def _stars(match: re.Match[str]) -> str:

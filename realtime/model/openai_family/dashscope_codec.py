@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, assert_never
 
+from msgspec.structs import replace
+
 from realtime.event import model as m
 from realtime.event.base import Item, ResponseOverrides
 from realtime.event.halves import without_half
@@ -46,6 +48,8 @@ class DashScopeCodec(FamilyCodec[wire.Own]):
         self._transcribing = transcribe
         self._notes = ""
         self._running: str | None = None
+        self._cancelling = False
+        """Whether we cancel the response that runs."""
         self._outputs: dict[str, str | None] = {}
         self._complete: dict[str, m.ModelResponseToolUseDoneEvent] = {}
         self._calls: dict[str, ToolCallBlock] = {}
@@ -133,6 +137,7 @@ class DashScopeCodec(FamilyCodec[wire.Own]):
     def _cancel(self, response_id: str | None) -> list[Frame]:
         if response_id is not None and response_id != self._running:
             return []  # it is over, and the frame would end the one that runs
+        self._cancelling = True
         return ['{"type":"response.cancel"}']
 
     # What the service says.
@@ -192,15 +197,18 @@ class DashScopeCodec(FamilyCodec[wire.Own]):
         if self._running is not None:
             superseded = {"type": "cancelled", "reason": "superseded"}
             events.append(self._end(wire.WireResponse(status="cancelled", status_details=superseded)))
-        self._running = response.id
+        self._running, self._cancelling = response.id, False
         modalities = read_modalities(response.modalities)
         return [*events, m.ModelResponseCreatedEvent(response_id=response.id, output_modalities=modalities)]
 
     def _response_done(self, response: wire.WireResponse) -> list[m.ModelEvent]:
-        """A cancelled response sometimes ends without its id."""
+        """A cancelled response sometimes ends without its id or a reason: the service itself cancels for speech."""
         if self._running is None or (response.id and response.id != self._running):
             self.late_frames += 1
             return []
+        if read_status(response.status) == "cancelled" and not response.status_details:
+            reason = "client_cancelled" if self._cancelling else "turn_detected"
+            response = replace(response, status_details={"type": "cancelled", "reason": reason})
         calls = self._complete.values() if read_status(response.status) == "completed" else ()
         return [*calls, *self._outcome(response), self._end(response)]
 

@@ -136,7 +136,7 @@ async def test_ears_are_chosen_by_argument_then_by_environment(
     assert LocalRealtimeModel(engine=engine).ears == "better"
     assert LocalRealtimeModel(engine=engine, ears="fast").ears == "fast"
     monkeypatch.setenv("REALTIME_EARS", "golden")
-    with pytest.raises(UsageError, match="no ears 'golden': use fast or better"):
+    with pytest.raises(UsageError, match="REALTIME_EARS is fast or better, not 'golden'"):
         LocalRealtimeModel(engine=engine)
 
 

@@ -21,6 +21,7 @@ UNSURE = "I am not sure which day you mean: say the month by its name, and the y
 NEW_YEAR_2026 = "Thursday, January 1, 2026"
 TEXT = {"type": "string"}
 COUNT = {"type": "integer"}
+NUMBER = {"type": "number"}
 DATE = {"type": "string", "format": "date"}
 
 
@@ -984,3 +985,111 @@ def test_what_one_would_do_is_no_order() -> None:
 def test_a_day_that_is_past_is_told_beside_the_one_that_is_meant() -> None:
     replies = talk((KAYAKS,), "We came last Monday, rent two kayaks for Friday.")
     assert called(replies) == [("rent_kayaks", {"kayaks": 2, "day": "2026-12-04"})]
+
+
+TRANSFER = tool("transfer_money", "Transfer money to someone.", "amount recipient", amount=NUMBER, recipient=TEXT)
+PARCEL = tool("parcel_status", "Tell where a parcel is.", "parcel_number", parcel_number=TEXT)
+BIKE = tool(
+    "rent_bike",
+    "Rent a bike.",
+    "size days start",
+    size=one_of("small", "medium", "large"),
+    days=COUNT,
+    start=DATE,
+)
+HAIRCUT = tool("book_haircut", "Book an appointment for a haircut.", "name day", name=TEXT, day=TEXT)
+PIZZA = tool(
+    "order_pizza",
+    "Order a pizza.",
+    "topping quantity address",
+    topping=one_of("funghi", "salami"),
+    quantity=COUNT,
+    address=TEXT,
+)
+
+
+@pytest.mark.parametrize(
+    ("offered", "words", "arguments"),
+    [
+        (TRANSFER, "Transfer 50 pounds to Bob. No wait, I meant 60.", {"amount": 60, "recipient": "Bob"}),
+        (TRANSFER, "send 20 euros to Kim, hang on, make it 25", {"amount": 25, "recipient": "Kim"}),
+        (TRANSFER, "Transfer 30 pounds to Ann. Actually, I meant to Lisa.", {"amount": 30, "recipient": "Lisa"}),
+        (PARCEL, "Track parcel 4410 please, sorry, I mean 4411.", {"parcel_number": "4411"}),
+        (PARCEL, "Where is parcel GX 17, no, GX 71?", {"parcel_number": "GX 71"}),
+    ],
+)
+def test_money_and_codes_that_are_corrected_are_the_last_ones(
+    offered: ToolDeclaration, words: str, arguments: object
+) -> None:
+    assert called(talk((offered,), words)) == [(offered.name, arguments)]
+
+
+@pytest.mark.parametrize(
+    ("answer", "number"),
+    [("It's RR 900 12 GB.", "RR 900 12 GB"), ("GX 12 34 please", "GX 12 34"), ("1234 5678", "1234 5678")],
+)
+def test_a_code_with_gaps_is_one(answer: str, number: str) -> None:
+    assert called(talk((PARCEL,), "Where is my parcel?", answer)) == [("parcel_status", {"parcel_number": number})]
+
+
+@pytest.mark.parametrize(
+    ("answer", "question"),
+    [
+        ("at once please", "Under which name, and for which day?"),
+        ("sorry, just a moment", "Under which name, and for which day?"),
+        ("the same as last time", "Under which name, and for which day?"),
+        ("asap", "Under which name, and for which day?"),
+        ("sorry, Tom", "For which day?"),
+    ],
+)
+def test_what_names_no_one_leaves_the_order_open(answer: str, question: str) -> None:
+    assert said(talk((HAIRCUT,), "Book a haircut.", answer)) == question
+    asked = said(talk((HAIRCUT,), "Book a haircut.", answer, "Monday"))
+    assert asked == ("" if "Tom" in answer else "Under which name?")
+
+
+@pytest.mark.parametrize("address", ["14 Mill Lane", "7 Oak Avenue, Leeds"])
+def test_the_number_of_a_house_counts_nothing(address: str) -> None:
+    order = ("Could I get some salami pizza?", address, "two")
+    assert said(talk((PIZZA,), *order[:2])) == "How many?"
+    arguments = {"topping": "salami", "quantity": 2, "address": address}
+    assert called(talk((PIZZA,), *order)) == [("order_pizza", arguments)]
+
+
+@pytest.mark.parametrize(
+    ("correction", "size", "days"),
+    [("oh wait, five days", "small", 5), ("Sorry, a large one.", "large", 4), ("actually make it two", "small", 2)],
+)
+def test_a_correction_between_two_questions_changes_the_open_order(correction: str, size: str, days: int) -> None:
+    order = ("Rent a small bike for four days.", correction, "Monday")
+    assert said(talk((BIKE,), *order[:2])) == "For which day?"
+    assert called(talk((BIKE,), *order)) == [("rent_bike", {"size": size, "days": days, "start": "2026-11-30"})]
+
+
+def test_a_correction_that_fits_two_values_is_asked_for() -> None:
+    boat = tool("rent_boat", "Rent a boat.", "seats hours day", seats=COUNT, hours=COUNT, day=DATE)
+    order = ("Rent a boat with four seats for two hours.", "actually make it three")
+    assert said(talk((boat,), *order[:1])) == "For which day?"
+    assert called(talk((boat,), *order, "Monday")) == []
+
+
+@pytest.mark.parametrize("asked", ["How much is it?", "How much do I owe?", "What does it cost me?"])
+def test_the_price_of_what_was_spoken_of_is_not_that_of_another_thing(asked: str) -> None:
+    chat = Chat("You are the clerk of a shop. Gift wrapping is free. Parking costs 2 pounds.", tools=False)
+    assert not {"Gift", "Parking"} & {*chat.ask(asked).split()}
+    assert chat.ask("How much is parking?") == "Parking costs 2 pounds."
+
+
+@pytest.mark.parametrize(
+    ("lines", "answer"),
+    [
+        (["I live in Leeds. I've moved to Bath now."], "You've moved to Bath now."),
+        (["I live in Leeds.", "Actually I moved to Bath in May."], "You moved to Bath in May."),
+        (["I live in Rome but I moved there from Paris."], "You live in Rome."),
+    ],
+)
+def test_where_one_lives_is_where_one_moved_last(lines: list[str], answer: str) -> None:
+    chat = Chat(tools=False)
+    for line in lines:
+        chat.ask(line)
+    assert chat.ask("Where do I live?") == answer

@@ -112,6 +112,8 @@ _ASKS_FOR = (
 
 
 _OF_SOMEONE = re.compile(r"\b(?:he|she|him|her|his|hers|he's|she's)\b")
+_OF_SOMETHING = re.compile(r"\b(?:it|that|this|they|those|these|i|we)\b")
+"""Words for what was spoken of: the price of another thing is none of it."""
 _COMMON_OF_SOMEONE = 2
 """Words that a sentence has in common with a question about someone: "she" may be anyone."""
 _TELLS_AGE = re.compile(r"\b(?:years?|since|founded|aged?|[12]\d{3})\b", re.I)
@@ -141,12 +143,15 @@ class Brief:
         asks_age = "how old" in question
         wants = frozenset().union(*(meant for pattern, meant in _ASKS_FOR if pattern.search(question)))
         wanted = _meanings(asked) | wants
+        is_of_something = "~cost" in wanted and _OF_SOMETHING.search(question) is not None
         best, sentence = 0.0, None
         for said, words in self.facts:
             known = _meanings(words)
             # What only the kind of question asks for ("when") counts little beside a common word.
             common = asked & words
             if (asks_age and not _TELLS_AGE.search(said)) or (is_of_someone and len(common) < _COMMON_OF_SOMEONE):
+                continue
+            if is_of_something and all("~cost" in _SAME.get(word, ()) for word in common):
                 continue
             score = (
                 sum(1.3 if word in _SAME else 1.0 for word in common)

@@ -380,6 +380,13 @@ def _what_a_tool_lacks(situation: Situation) -> str | None:
     if request is None and (order := _FORBIDS.match(situation.core)) is not None:
         forbidden = request_in(situation.core[order.end() :], _others(situation))
         return "All right, I won't." if forbidden is not None and forbidden.is_ordered else None
+    was_asked = request is not None and _was_asked(request, situation.last_answer)
+    return request.question if request is not None and request.missing and not was_asked else None
+
+
+def _still_lacks(situation: Situation) -> str | None:
+    """Ask once more for what an order needs."""
+    request = _requested(situation)
     return request.question if request is not None and request.missing else None
 
 
@@ -427,6 +434,7 @@ TOPICS: tuple[Topic, ...] = (
     look_up,
     _no_clock,
     guess,
+    _still_lacks,
     not_told,
     greeted,
 )
@@ -480,7 +488,9 @@ def _requested(situation: Situation) -> ToolRequest | None:
     for line in lines[first:]:
         said = line.words[:LONGEST_CHARS]
         asked = request if request is not None and _was_asked(request, line.after) else None
-        request = (answered(asked, said, context) if asked is not None else None) or request_in(said, tools, context)
+        answer = answered(asked, said, context) if asked is not None else None
+        is_whole = answer is not None and answer.is_ordered
+        request = answer if is_whole else request_in(said, tools, context) or answer
     return request
 
 

@@ -95,7 +95,7 @@ _ALSO = {
     "age": "year old",
     "birth": "birth",
     "pet": "dog cat hamster rabbit fish parrot bird horse",
-    "live": "home city town",
+    "live": "home city town move",
     "from": "from",
     "name": "call",
     "hobby": "like love play enjoy",
@@ -124,6 +124,7 @@ _KIND_ASKED = re.compile(
 )
 _ASKS_JOB = re.compile(r"\bwhat do i do(?: for (?:a living|work))?$|\bmy (?:job|profession|occupation)\b")
 _IS_OF_AGE = re.compile(r"i(?:'m| am) [\w-]+(?: [\w-]+)?$")
+_MOVED = re.compile(r"(?:i|we)(?:'ve| have)? (?:just |now |since )?moved to\b")
 _IS_SOMEONE = re.compile(r"i(?:'m| am| work as) (?:an?|the) \w+")
 _ASKS_OF_ME = re.compile(
     r"(?:what|what's|where|where's|who|who's|when|when's|which|how old|do you know (?:my|where i|who i))\b"
@@ -350,6 +351,8 @@ def ask_back(situation: Situation) -> str | None:
             if _IS_SOMEONE.match(said)
             else {"age", "old"}
             if _IS_OF_AGE.match(said) and find_number(said)
+            else {"live"}
+            if _MOVED.match(said)
             else frozenset()
         )
         common = asked & words

@@ -8,6 +8,7 @@ from datetime import date
 from typing import Any
 
 from realtime.model.local.keyless.clock import is_past, iso_date
+from realtime.model.local.keyless.names import NO_NAME
 from realtime.model.local.keyless.parameters import NUMERIC, PEOPLE, WORDED, Parameter, Takes
 from realtime.model.local.keyless.reading import ARTICLES, CALLED, LONGEST_NAME, Command, Reading, trimmed
 from realtime.model.local.keyless.sure_values import ASKING, UNNAMING, is_value, takes_any
@@ -36,7 +37,11 @@ _MOST_BEFORE_THAT = 8
 """Words between a verb and "that"."""
 _NO_PLACE = frozenset(each("day outside here there moment time morning afternoon evening night home us go"))
 _NO = frozenset(each("no without not non"))
-_ID = re.compile(r"^(?:[A-Za-z]*[-#]?\d[\w-]*|[A-Z]{2,}\w*)")
+_CODE = re.compile(
+    r"(?<![\w#-])(?:(?:(?!I )[A-Z]{1,4} ){0,3}(?:#|[A-Za-z]{1,9}[-#]?)?\d[\w-]{0,40}(?![\w-])"
+    r"(?: (?:\d[\w-]{1,20}|(?!I\b)[A-Z]{1,3})(?![\w-])){0,6}|[A-Z]{2,20}\w{0,20}(?![\w-]))"
+)
+"""A code, which may have gaps: "AB 123 456"."""
 _MAIL = re.compile(r"(?<![\w.+-])[\w.+-]{1,64}@[\w-]+\.[\w.]+|(?<![\w.])[\w.]{1,64} at [\w-]+ dot \w+\b", re.IGNORECASE)
 _PHONE = re.compile(r"\+?\d[\d /-]{4,30}\d")
 _TWO_OF_US = re.compile(r"\b(?:(?:me|myself) and (?:my|a) \w+(?! and)|my \w+ and (?:me|i|myself)|both of us)\b")
@@ -208,11 +213,17 @@ class _Filling:
             if span.start and self._said.tokens[span.start - 1] == "for":
                 return 3
             return 0 if known and not self._command.is_answer else 2
-        if span.counted & PEOPLE:
+        if span.counted & PEOPLE or self._is_in_name(span):
             return 0
         if one.takes is Takes.COUNT:
             return 3 if span.counted & self._command.own else 2
         return 1
+
+    def _is_in_name(self, span: Span) -> bool:
+        """Whether a name goes on behind a number: "22 Baker Street"."""
+        at = span.end
+        is_own = bool({*self._said.stems[at : at + 1]} & (self._command.own | self._command.described))
+        return bool(span.counted) and not is_own and self._said.is_capital(at) and at not in self._reading.used
 
     def _is_before(self, span: Span) -> bool:
         """Whether a number stands in a clause before the request: "I saw Ocean's Eleven, book us a table"."""
@@ -293,17 +304,19 @@ class _Filling:
         if {*one.words} & {"phone", "telephone", "mobile"} and (phone := _PHONE.search(self._said.said)):
             self._reading.use(self._said.place(phone.start()), self._said.place(phone.end() - 1) + 1)
             return phone[0].strip()
-        digits = self._digits()
-        if digits is not None:
+        found: list[tuple[int, int, str]] = []
+        for code in _CODE.finditer(self._said.said):
+            at, end = self._said.place(code.start()), self._said.place(code.end() - 1) + 1
+            is_word = code[0].isalpha() and (not self._said.has_case or self._said.tokens[at] in BOUNDARIES)
+            if not is_word and not self._reading.used & {*range(at, end)}:
+                found.append((at, end - at, code[0].lstrip("#")))
+        has_letters = any(code[0].isalpha() and " " in code for _, _, code in found)
+        if not has_letters and (digits := self._digits()) is not None:
             return digits
-        for word in re.finditer(r"[\w#-]+", self._said.said):
-            at = self._said.place(word.start())
-            if at in self._reading.used or not _ID.fullmatch(word[0]):
-                continue
-            if word[0].isalpha() and (not self._said.has_case or self._said.tokens[at] in BOUNDARIES):
-                continue
-            self._reading.use(at, self._said.place(word.end() - 1) + 1)
-            return word[0].lstrip("#")
+        if found:
+            at, count, text = self._chosen(found)
+            self._reading.use(at, at + count)
+            return str(text)
         return next((self._as_digits(span) for span in self._said.numbers if self._reading.is_free(span)), None)
 
     def _digits(self) -> str | None:
@@ -346,7 +359,7 @@ class _Filling:
                 if (found := self._reading.phrase(at + 1, before=at)) is not None:
                     return self._without_label(one, found)
         if self._command.is_answer and one.required:
-            return self._bare()
+            return self._bare(one)
         places = [other for other in self._all if other.takes is Takes.PLACE]
         # "Weather Paris."
         is_fragment = self._said.stems[0] in self._command.own or self._said.tokens[0] in ARTICLES
@@ -392,7 +405,7 @@ class _Filling:
                 if (found := self._reading.phrase(at + 1, before=at)) is not None:
                     return found
         if self._command.is_answer and one.required:
-            return self._bare()
+            return self._bare(one)
         return self._user_name if one.takes is Takes.NAME and one.required else None
 
     def _is_titled(self, at: int) -> bool:
@@ -408,17 +421,23 @@ class _Filling:
             return None
         return self._reading.phrase(at)
 
-    def _bare(self) -> str | None:
+    def _bare(self, one: Parameter) -> str | None:
         """Return the words of an answer, without those around them."""
         text = self._said.said.strip(" .,!?;:")
         text = re.sub(
             r"^(?:(?:it's|it is|that's|in|to|for|at|from|under|the name is|my name is) )+", "", text, flags=re.I
         )
         text = re.sub(r"(?: please|,? thanks|,? thank you){1,4}$", "", text, flags=re.I).strip(" ,")
+        text = re.sub(r"^(?:the|a|an) ", "", text, flags=re.I)
+        first = text.partition(" ")[0]
+        is_of_someone = one.takes in (Takes.NAME, Takes.RECIPIENT)
+        is_phrase = first in BOUNDARIES or (is_of_someone and NO_NAME.fullmatch(first) is not None)
         if not text or len(text.split()) > LONGEST_NAME or self._reading.used:
             return None
+        if (text.islower() and is_phrase) or not is_value(one, text, ()):
+            return None
         self._reading.use(0, len(self._said))
-        return re.sub(r"^(?:the|a|an) ", "", text, flags=re.I)
+        return text
 
     # -- lists and free words --------------------------------------------------------------------------------------
 

@@ -44,8 +44,8 @@ FORGETS_NAME = re.compile(
 _MET = re.compile(r"\bNice to meet you\b")
 _ASKS_NAME = re.compile(r"\byour name\b|\bAnd you\?$")
 _NAME_ALONE = re.compile(rf"^(?:(?:it's|it is|i'm|i am|im|i’m|that's|just|my name) )?({_WORD})[.!]?$", re.IGNORECASE)
-_NO_NAME = re.compile(
-    r"a|an|the|not|so|soon|asap|anytime|whenever|immediately|first|before|after|by|around|once|every|very|just|really|back|later|when|if|in|on|at|it|you|me|what|whatever|again|maybe"
+NO_NAME = re.compile(
+    r"a|an|the|same|usual|not|so|soon|asap|anytime|whenever|immediately|first|before|after|by|around|once|every|very|just|really|back|later|when|if|in|on|at|it|you|me|what|whatever|again|maybe"
     r"|yes|yeah|no|nope|hello|hi|hey|thanks|thank|bye|goodbye|help|stop|nothing|none|why|who|how|where"
     r"|cool|nice|wow|well"
     r"|lost|bored|sad|tired|back|new|old|looking|trying|talking|testing|calling|afraid|curious|serious|joking|kidding"
@@ -99,7 +99,7 @@ def learned_name(said: Sequence[str], after: Sequence[str] = ()) -> str | None:
 
 def _is_name(match: re.Match[str], text: str) -> bool:
     """Whether a word is a name: "call me tomorrow" has none."""
-    if _NO_NAME.fullmatch(match[1]):
+    if NO_NAME.fullmatch(match[1]):
         return False
     if not match[0].lower().startswith("call"):
         return True
@@ -112,7 +112,7 @@ def _corrects(match: re.Match[str], between: str) -> bool:
     """Whether a name corrects the one before it; after a bare "no" it needs its capital."""
     is_name = match["name"][0].isupper() or (match["named"] and not match["name"].endswith("ing"))
     is_next = not re.search(r"\w", _AROUND_A_CORRECTION.sub("", between))
-    return bool(is_name) and is_next and not _NO_NAME.fullmatch(match["name"])
+    return bool(is_name) and is_next and not NO_NAME.fullmatch(match["name"])
 
 
 def own_name(instructions: str, agent_name: str = "") -> str:
@@ -122,6 +122,6 @@ def own_name(instructions: str, agent_name: str = "") -> str:
     capital ("Friday", not "agent"), else the built-in one.
     """
     match = _OWN_NAME.search(instructions) or _OWN_YOU_ARE.search(instructions)
-    if match and not _NO_NAME.fullmatch(match[1]):
+    if match and not NO_NAME.fullmatch(match[1]):
         return match[1][0].upper() + match[1][1:]
     return agent_name if agent_name[:1].isupper() else DEFAULT_OWN_NAME

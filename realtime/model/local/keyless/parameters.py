@@ -45,6 +45,8 @@ class Takes(Enum):
 
 
 NUMERIC = frozenset({Takes.COUNT, Takes.MONEY, Takes.NUMBER, Takes.DURATION})
+FORMED = NUMERIC | {Takes.CHOICE, Takes.ADDRESS, Takes.DAY, Takes.TIME, Takes.WHEN, Takes.IDENTIFIER}
+"""What is found in any words by its form."""
 WORDED = frozenset({Takes.MESSAGE, Takes.TITLE, Takes.TEXT})
 
 PEOPLE = frozenset(

@@ -28,7 +28,7 @@ _SUBJECTS = frozenset(each("i we he she they you it who that i'm we're it's they
 _PLACEHOLDERS = frozenset(
     each(
         "it that this these those them something anything everything nothing whatever one ones some any again "
-        "stuff thing things else now"
+        "stuff thing things else now usual normal regular"
     )
 )
 """Words that stand for a value and are none."""
@@ -46,7 +46,7 @@ def is_value(one: Parameter, text: str, begins: Sequence[str]) -> bool:
     `begins` is the first word behind the tool's verb: a request that begins with a question's word is one itself.
     """
     words = plain(text).split()
-    if one.takes is not Takes.MESSAGE and text.islower() and {*words} <= _PLACEHOLDERS:
+    if one.takes is not Takes.MESSAGE and text.islower() and {*words} <= _PLACEHOLDERS | UNNAMING:
         return False
     if one.takes is Takes.TITLE:
         # "Who Let the Dogs Out" is a song, "what they played at our wedding" is none.

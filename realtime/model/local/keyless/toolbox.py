@@ -12,7 +12,15 @@ from typing import Any
 
 from realtime.event.config import ToolDeclaration
 from realtime.model.local.keyless.filling import Values, fill, left_out, nested
-from realtime.model.local.keyless.parameters import NUMERIC, Parameter, Takes, parameters_of, question_for, words_of
+from realtime.model.local.keyless.parameters import (
+    FORMED,
+    NUMERIC,
+    Parameter,
+    Takes,
+    parameters_of,
+    question_for,
+    words_of,
+)
 from realtime.model.local.keyless.reading import Command
 from realtime.model.local.keyless.sure_values import takes_any
 from realtime.model.local.keyless.tool_words import (
@@ -246,24 +254,35 @@ def _wants(said: Utterance, tool: ToolDeclaration, words: str) -> bool:
 
 
 def answered(request: ToolRequest, said: str, context: Context = Context()) -> ToolRequest | None:
-    """Return the request with what an answer adds to it; None: it is no answer."""
-    utterance = utterance_of(said)
-    text = plain(said)
-    if (
-        not utterance.tokens
-        or utterance.tokens[0] in _LETS_GO
-        or _HESITATES.match(text)
-        or text.startswith(("i don't", "i do not", "i'm not"))
-    ):
+    """Return the request with what an answer adds to it; None: it is no answer.
+
+    Words that add nothing leave it open, and no order.
+    """
+    whole = utterance_of(said)
+    lead = next((end for at, end in whole.corrections if at == 0), 0)
+    utterance = utterance_of(whole.text(lead, len(whole))) if lead else whole
+    text = plain(utterance.said)
+    if not utterance.tokens or utterance.tokens[0] in _LETS_GO or text.startswith(("i don't", "i do not", "i'm not")):
         return None
+    if _HESITATES.match(text):
+        return request
     is_message = bool(request.missing) and request.missing[0].takes is Takes.MESSAGE
     if is_question(said, text) and not is_message:
         return None
-    open_ones = [one for one in parameters_of(request.tool) if one.path not in request.values]
-    values = fill(utterance, open_ones, Command(is_answer=True), today=context.today)
-    if not any(one.path in values for one in request.missing):
-        return None
-    return _standing(utterance, _made(request.tool, {**request.values, **values}, is_ordered=True), 0)
+    parameters = parameters_of(request.tool)
+    open_ones = [one for one in parameters if one.path not in request.values]
+    formed = [one for one in open_ones if one.takes in FORMED]
+    corrected = [one for one in parameters if one.path in request.values and one.takes in FORMED]
+    # What corrects an earlier answer is none to this question: "actually, make it three".
+    tries = [formed, corrected, *([open_ones] if whole.tokens[0] not in _LETS_GO else [])] if lead else [open_ones]
+    answer = Command(is_answer=True)
+    values = next(filter(None, (fill(utterance, ones, answer, today=context.today) for ones in tries)), {})
+    if not any(one.path in values for one in (*request.missing, *corrected)):
+        return None if whole.tokens[0] in _LETS_GO else replace(request, is_ordered=False)
+    fits = [one.path for one in corrected if one.takes in NUMERIC and fill(utterance, [one], answer)]
+    doubtful = fits if len(fits) > 1 and values.keys() & {*fits} else []
+    kept = {path: value for path, value in {**request.values, **values}.items() if path not in doubtful}
+    return _standing(utterance, _made(request.tool, kept, is_ordered=True), 0)
 
 
 def _made(

@@ -99,8 +99,8 @@ def stem_of(word: str) -> str:
 
 
 _CORRECTION = re.compile(
-    r"\b(?:(?:uh+|um+|er|erm|oh) )?"
-    r"(?:no(?: wait| sorry| make (?:it|that))?|i mean|sorry|actually|rather|make (?:it|that)|wait) "
+    r"\b(?:(?:u[hm]{1,5}|er|erm|oh|well) ){0,3}"
+    r"(?:(?:no|wait|sorry|actually|rather|i mean|i meant|make (?:it|that)|hang on|hold on) ){1,4}"
 )
 
 
@@ -186,7 +186,9 @@ class Utterance:
                     spans.remove(old)
                     self.withdrawn.append(old)
                     if spans is self.numbers and not new.counted:
-                        spans[spans.index(new)] = replace(new, counted=old.counted)
+                        spans[spans.index(new)] = replace(
+                            new, counted=old.counted, is_money=old.is_money or new.is_money
+                        )
                     break
 
     def _corrected_day(self, old: Span, at: int) -> Span | None:
@@ -394,7 +396,7 @@ class Utterance:
         if self.tokens[at] in ("a", "an", "half") and (unit := self._part_of_hour(at)) is not None:
             return unit
         read = amount_at(self.tokens, at, "en")
-        if read is None or (self.tokens[at] == "one" and before in _NOT_ONE):
+        if read is None or (self.tokens[at] == "one" and (before in _NOT_ONE or self._stands_for_a_thing(at))):
             return None
         value, end = float(read[0]), at + read[1]
         if before == "minus" or re.search(r"(?:^|\s)[-−]$", self.said[: self._matches[begin].start()][-2:]):
@@ -404,6 +406,11 @@ class Utterance:
         if currency_of(self._token(end)) is not None and self._token(end) not in ("all", "try", "mad"):
             return self._counting(begin, end + 1, value, is_money=True)
         return self._counting(begin, end, value, is_money=has_sign or currency_of(self._token(end - 1)) is not None)
+
+    def _stands_for_a_thing(self, at: int) -> bool:
+        """Whether "one" is no number: "a large one"."""
+        is_last = at + 1 in self.breaks or self._token(at + 1) in BOUNDARIES
+        return is_last and self._token(at - 2) in ("a", "an", "the") and self._token(at - 1) not in BOUNDARIES
 
     def _part_of_hour(self, at: int) -> Span | None:
         """Read "an hour", "half an hour", "an hour and a half"."""
