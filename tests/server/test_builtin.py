@@ -160,6 +160,7 @@ async def test_an_application_of_others_loads_its_embedded_model_when_it_starts(
 
 
 async def test_a_call_that_waits_for_the_embedded_model_is_in_the_log(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level("INFO", "realtime")
     parts = engine()
     model = LocalRealtimeModel(engine=parts)
     for _ in range(2):

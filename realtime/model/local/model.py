@@ -136,7 +136,7 @@ class LocalRealtimeModel(RealtimeModel):
         agent that is the language model serves another call.
         """
         if self._engine.parts is None:
-            logger.warning("a call waits for the embedded model: await its `warm_up()` when the program starts")
+            logger.info("a call waits for the embedded model: await its `warm_up()` when the program starts")
         parts = await self._engine.ready(ears=self.ears)
         language_model = self._language_model.for_call()
         connection = LocalConnection(
