@@ -228,7 +228,7 @@ class AudioInput:
         return self._open
 
     def hold(self, on: bool) -> None:
-        """Keep all audio behind the closed gate from the pre-roll on, or only the newest."""
+        """Keep all audio behind the closed gate, or only the newest."""
         if on and not self._holds:
             self._kept[:] = self.held(PRE_ROLL_MS)
         self._holds = on

@@ -81,8 +81,8 @@ _LONGEST_PHRASE = 6
 _ECHO_WORDS = 40
 LEAST_LETTERS = 8
 """Fewer letters resemble a part of any sentence."""
-MISHEARD = 0.42
-"""Edits per letter of what is misheard in noise: 0.0 to 0.4. Sentences of users need 0.47 and more."""
+MISHEARD, FORGIVEN = 0.42, 1.5
+"""The share of letters that may differ in misheard words, less this number."""
 """Words of a reply that its echo may repeat."""
 DEFAULT_BACKCHANNELS = phrases_of(BACKCHANNELS.values())
 DEFAULT_TAKES_FLOOR = phrases_of(TAKES_FLOOR.values())
@@ -154,7 +154,7 @@ def resembles(words: Sequence[str], played: Sequence[str]) -> bool:
     The letters are compared, by the fewest edits that turn them into a part of the other letters (Myers' algorithm
     with integers as bit vectors: a few operations per letter).
     """
-    pattern, text = "".join(words), "".join(played)
+    pattern, text = "".join(words), "".join(played[-_ECHO_WORDS:])
     if len(pattern) < LEAST_LETTERS:
         return False
     places: dict[str, int] = {}
@@ -172,4 +172,4 @@ def resembles(words: Sequence[str], played: Sequence[str]) -> bool:
         fewest = min(fewest, edits)
         rises, falls = (rises << 1) & full, (falls << 1) & full
         more, less = falls | (~(vertical | rises) & full), rises & vertical
-    return fewest <= MISHEARD * len(pattern)
+    return fewest <= MISHEARD * len(pattern) - FORGIVEN

@@ -32,6 +32,7 @@ from realtime.server.runner import Server, TlsFiles, open_socket, uvicorn_config
 from realtime.server.settings import ServerSettings
 from realtime.server.sink import EXTENSION
 from realtime.server.socket_calls import SocketClient
+from realtime.server.warming import Warming
 from realtime.slices import SLICE_S, slices_of
 from tests.volumes import HANG_S
 
@@ -204,7 +205,10 @@ async def serving(
     make_agent: MakeAgent = echo_agent, settings: ServerSettings | None = None, *, tls: TlsFiles | None = None
 ) -> AsyncIterator[Place]:
     """Our application with these agents. Calls that still run at the end get no time."""
-    async with serving_app(create_app(make_agent, settings or ServerSettings(drain_s=0)), tls=tls) as place:
+    # Without loading at start: when the parts are ready would decide what a test's voices are recognised as.
+    unloaded = Warming(lambda: None, print)
+    app = create_app(make_agent, settings or ServerSettings(drain_s=0), warming=unloaded)
+    async with serving_app(app, tls=tls) as place:
         yield place
 
 
