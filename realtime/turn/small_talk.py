@@ -79,11 +79,11 @@ def _folded(words: Sequence[str]) -> tuple[str, ...]:
 
 _LONGEST_PHRASE = 6
 _ECHO_WORDS = 40
+"""Words of a reply that its echo may repeat."""
 LEAST_LETTERS = 8
 """Fewer letters resemble a part of any sentence."""
 MISHEARD, FORGIVEN = 0.42, 1.5
-"""The share of letters that may differ in misheard words, less this number."""
-"""Words of a reply that its echo may repeat."""
+"""The share of letters that differ in misheard words, less a few."""
 DEFAULT_BACKCHANNELS = phrases_of(BACKCHANNELS.values())
 DEFAULT_TAKES_FLOOR = phrases_of(TAKES_FLOOR.values())
 
