@@ -61,7 +61,7 @@ HOW = (
     "echo; off: the client forbids it, so only likeness and words protect. Self-interruptions: replies that a voice "
     "stopped where no user spoke. Echo words: words in transcripts of the user that repeat three or more words of the "
     "reply in a row and were not said. R_Y and L_Y as by bench listen; the first row has no echo. Recognition is "
-    "looked up by hash; each run gives the same numbers. Agent first: the agent greets, and nobody answers. ERLE: by "
+    "looked up by hash; each run gives the same numbers. Agent first: the agent greets, no user answers. ERLE: by "
     "how much the canceller lowers the echo alone, 4 to 12 s after its start, behind a client that acknowledges every "
     "100 ms. CPU: of one core."
 )
@@ -189,7 +189,7 @@ def _checks(canceller: str, heard: Sequence[Heard], alone: Sequence[Heard]) -> I
 
 
 def play_first(workers: int, file: Path, delays_ms: Sequence[int]) -> list[Heard]:
-    """Play calls in which the agent greets, and nobody answers."""
+    """Play calls in which the agent greets and no user answers."""
     with players(workers, partial(_greet, file=file)) as play:
         return [*play([(level_db, delay_ms) for level_db in FIRST_LEVELS_DB for delay_ms in delays_ms])]
 

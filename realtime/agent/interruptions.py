@@ -154,8 +154,12 @@ class Interruptions:
             self._reported = played_ms, position_ms
         if self.current is not None:
             return
-        is_playing, may_lower = self._reply.unplayed_ms() > 0, self._reply.can_be_lowered()
-        if is_playing and self._mode != "off":
+        looks_for_echo = self._mode != "off" and self._watch.is_due(position_ms)
+        may_lower = self._reply.can_be_lowered()
+        if not looks_for_echo and not may_lower and self._onset_ms is None:
+            return
+        is_playing = self._reply.unplayed_ms() > 0
+        if is_playing and looks_for_echo:
             self._look_for_echo(position_ms, clip)
         # Where the microphone hears the reply, a sound is mostly that.
         is_alert = is_playing and may_lower and self._settings is not None and not self._watch.seen
@@ -170,7 +174,7 @@ class Interruptions:
             self._set_level(self._reply.playing(), DUCK_DB)
 
     def _look_for_echo(self, position_ms: int, clip: Clip) -> None:
-        far_end = self._ears.far_end() if self._watch.is_due(position_ms) else None
+        far_end = self._ears.far_end()
         if far_end is not None and self._reply.played_ms() >= ECHO_LOOK_MS:
             self._watch.look(position_ms, clip(ECHO_LOOK_MS), self._rate_hz, far_end)
 
