@@ -96,8 +96,8 @@ async def test_each_agent_hears_each_word_once_and_only_who_is_spoken_to_gets_th
 async def test_two_humans_of_one_name_are_told_apart() -> None:
     alice = TalkModel()
     async with two(alice, floor=round_robin) as home:
-        first, second, third = [await home.come(name) for name in ("Anna", "anna", "Alice")]
-        assert [one.name for one in (first, second, third)] == ["Anna", "anna 2", "Alice 2"]
+        first, second, third, fourth = [await home.come(name) for name in ("Anna", "anna", "Alice", "ANNA")]
+        assert [one.name for one in (first, second, third, fourth)] == ["Anna", "anna 2", "Alice 2", "ANNA 3"]
         assert second.of(s.ServerRoomJoinedEvent)[0].name == "anna 2", "first of all everybody is told who they are"
         second.write("Hello.")
         await third.says("Hello to you.")

@@ -380,6 +380,21 @@ async def test_a_socket_on_which_no_call_is_made_is_closed() -> None:
         assert client.closed_with == (1008, "no call was made on this socket")
 
 
+async def test_a_socket_whose_agent_has_ended_takes_another_call_and_is_closed_when_none_comes() -> None:
+    model = FakeModel()
+    async with calling(friday(model), ServerSettings(limits=Limits(idle_s=20))) as client:
+        model.link.gone("provider_closed")
+        assert (await client.until("server_session_ended"))["reason"] == "agent_ended"
+        client.say(create())
+        await client.until("agent_ready", 2)
+        client.say(END)
+        await client.until("server_session_ended", 2)
+        await asyncio.sleep(19)
+        assert client.closed_with is None
+        await asyncio.sleep(2)
+        assert client.closed_with == (1008, "no call was made on this socket")
+
+
 # -- clients that do not read ------------------------------------------------------------------------------------------
 
 

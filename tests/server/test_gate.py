@@ -140,6 +140,9 @@ def test_the_address_is_the_peer_unless_a_proxy_is_trusted() -> None:
     two_lines.scope["headers"].append((b"x-forwarded-for", b"10.9.8.7"))
     assert Gate(ServerSettings(trust_forwarded=True)).address(two_lines) == "10.9.8.7", "a proxy adds below"
     assert Gate(ServerSettings()).address(request(client=None)) == "local"
+    line = request(x_forwarded_for="[2001:db8:1:2::7]:40001")
+    assert Gate(ServerSettings(trust_forwarded=True)).address(line) == "2001:db8:1:2::/64", "a line has many addresses"
+    assert Gate(ServerSettings()).address(request(client=("2001:db8:1:2::9", 5))) == "2001:db8:1:2::/64"
 
 
 def test_a_token_that_no_header_can_carry_is_a_mistake_and_the_token_is_never_shown() -> None:
