@@ -320,6 +320,8 @@ def test_a_model_that_cannot_say_given_words_is_asked_for_them_in_the_language_o
     assert '"One moment."' in asked.instructions
     assert asked.metadata == {"initiative": "filler_1"}
     assert overrides_for("One moment.", None, "filler_1", says_it=False).input == ()
+    said = overrides_for("One moment.", words, "filler_1", says_it=True)
+    assert (said.instructions, said.input, said.conversation) == (None, None, "none")
 
 
 @pytest.mark.parametrize(

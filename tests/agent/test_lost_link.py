@@ -184,6 +184,15 @@ async def test_a_new_question_in_the_gap_takes_the_place_of_what_was_owed() -> N
         assert made.transcript()[-1] == ("assistant", "Yes.")
 
 
+async def test_an_answer_that_is_cancelled_in_the_gap_does_not_come_back() -> None:
+    async with call() as made:
+        made.receive(c.ClientTextAppendEvent(text="Hello"))
+        sent = lose(made, made.link.begin_speaking(1_000, "Hello to you."))
+        made.receive(c.ClientResponseCancelEvent())
+        made.link.say(BACK)
+        assert "ResponseCreate" not in since(made, sent)
+
+
 async def test_after_the_results_of_tools_the_model_goes_on_once() -> None:
     async def look(word: str) -> str:
         """Look it up."""

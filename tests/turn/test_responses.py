@@ -253,6 +253,15 @@ def test_a_request_that_went_with_the_link_is_repeated_when_the_link_is_back() -
     assert not ledger.restore_link(), "once"
 
 
+def test_a_request_that_went_with_the_link_and_is_cancelled_is_not_repeated() -> None:
+    ledger = Ledger()
+    ledger.request(0.0)
+    assert ledger.lose_link(1.0, owed=False, n_coming=0)
+    ledger.cancel_all()
+    assert not ledger.responding
+    assert not ledger.restore_link()
+
+
 @pytest.mark.parametrize(("lost_after_s", "owed"), [(ERROR_BEFORE_LOSS_S, True), (ERROR_BEFORE_LOSS_S + 0.1, False)])
 def test_an_error_right_before_the_link_is_lost_refused_nothing(lost_after_s: float, owed: bool) -> None:
     ledger = Ledger()
