@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import Protocol
 
 from realtime.audio.echo_canceller import EchoCanceller
@@ -200,8 +201,8 @@ class AudioInput:
                 return SpeechStarted(start_ms + self.skipped_ms)
             case SpeechPaused(end_ms=end_ms, pcm=pcm):
                 return SpeechPaused(end_ms + self.skipped_ms, pcm)
-            case TurnEnded(start_ms=start_ms, end_ms=end_ms, pcm=pcm):
-                return TurnEnded(start_ms + self.skipped_ms, end_ms + self.skipped_ms, pcm)
+            case TurnEnded(start_ms=start_ms, end_ms=end_ms):
+                return replace(found, start_ms=start_ms + self.skipped_ms, end_ms=end_ms + self.skipped_ms)
             case SpeechResumed():
                 return found
 

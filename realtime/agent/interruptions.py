@@ -320,7 +320,7 @@ class Interruptions:
             overlap.dismissed = ""
             self._tell("possible", "", position_ms)
         self._level(overlap)
-        return Verdict.DISMISS if overlap.over and overlap.dismissed else Verdict.HOLD
+        return Verdict.DISMISS if overlap.is_dropped else Verdict.HOLD
 
     def _ahead_ms(self, position_ms: int) -> int:
         """How much unreported playback this audio of the user may hold."""

@@ -40,6 +40,8 @@ LONGEST_LOOK_MS = 6_000
 """No more than the newest part of a longer voice is recognised."""
 TRANSCRIPT_WAIT_MS = 3_000
 """How long the model may take to say the words; then they count as unknown."""
+DECIDE_MS = 400
+"""How long after its end a voice waits for our recogniser: then what is known decides, and its words may come late."""
 _FRAME_MS = 20
 _LOUD_DB = 10.0
 _LOUD_SHARE = 0.9
@@ -215,6 +217,8 @@ class Overlap:
     ) -> Judgement:
         """Return what the voice means, as far as it is known. `transcript_expected`: the model will say its words."""
         ended = self.end_ms is not None
+        is_late = self.end_ms is not None and position_ms - self.end_ms >= DECIDE_MS
+        words_expected = self.words_expected and not is_late
         return settings.judge(
             Evidence(
                 voiced_ms=self.voiced_ms(position_ms) - (0 if ended else silent_ms),
@@ -222,7 +226,8 @@ class Overlap:
                 silent_ms=silent_ms,
                 has_paused=self.has_paused,
                 words=self.words,
-                words_expected=self.words_expected or (ended and transcript_expected),
+                words_expected=words_expected or (ended and transcript_expected),
+                is_late=is_late and not transcript_expected,
                 words_ms=self.words_ms,
                 level_db=relative_db,
                 echo=self.echo,
@@ -234,6 +239,14 @@ class Overlap:
                 addressed=addressed,
             )
         )
+
+    @property
+    def is_dropped(self) -> bool:
+        """Whether it is over and asked for nothing.
+
+        An unknown word may still come that asks for something.
+        """
+        return self.over and bool(self.dismissed) and not (self.looking and self.words is None)
 
     def is_settled(self, position_ms: int, *, transcript_expected: bool) -> bool:
         """Whether nothing more will become known of it."""

@@ -22,8 +22,6 @@ KEPT_BYTES = 2_880_000
 One minute at 24 kHz; a reply with more cannot go on."""
 BACK_MS = 500
 """How far a reply goes back to a silence: the cut word begins there."""
-SORRY = "Sorry, I did not catch that."
-"""What the agent says where nothing is left of the reply."""
 CERTAIN = frozenset({"answer", "stop_words", "commit"})
 """Reasons of interruptions that are never taken back."""
 _SETTLING = frozenset(

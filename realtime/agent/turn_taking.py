@@ -19,7 +19,7 @@ from realtime.agent.overlap import InputEvent, Overlap, Recognise
 from realtime.agent.replay_buffer import ReplayBuffer
 from realtime.agent.reply_items import ReplyItems
 from realtime.agent.responses import Responses
-from realtime.agent.resumption import SORRY, CutReply, Resumption
+from realtime.agent.resumption import CutReply, Resumption
 from realtime.agent.tools import ToolRunner
 from realtime.agent.user_turns import UserTurns
 from realtime.audio.endpoint import EndpointEvent, SpeechPaused, SpeechResumed, SpeechStarted, TurnEnded
@@ -30,7 +30,7 @@ from realtime.event.config import InterruptionMode, SessionConfig, TurnAuthority
 from realtime.model import base
 from realtime.turn.interruption import Verdict
 from realtime.turn.machine import INTERRUPT, Action, Signal, State, Turn
-from realtime.turn.responses import Ledger
+from realtime.turn.responses import SORRY, Ledger
 
 MAX_DETECTION_LAG_MS = 500
 """A detector is never later than this; a larger distance between a voice and its report has another cause."""

@@ -99,6 +99,10 @@ class TurnEnded:
     start_ms: int
     end_ms: int
     pcm: bytes = field(repr=False)
+    voice_ms: int = 0
+    """How much of it the detector took for voice; of coughs it takes at most 0.2 s."""
+    sure_ms: int = 0
+    """How much of it was surely voice: nothing of music, coughs and machines."""
 
 
 class EndpointingPolicy(Protocol):
@@ -144,9 +148,12 @@ class Endpoint:
         self._voiced = False
         self._paused = False
         self._paused_pcm = b""
-        # Consecutive frames over the threshold before voice begins, and whether one of them was sure.
+        # Consecutive frames over the threshold before voice begins, and how many of them were sure.
         self._run = 0
-        self._run_sure = False
+        self._run_sure = 0
+        # The same of the turn.
+        self._voice_frames = 0
+        self._sure_frames = 0
         self._start_ms = 0
         self._end_ms = 0
         self._near = NearVoice()
@@ -220,12 +227,11 @@ class Endpoint:
             if probability < config.stop_threshold:
                 self._voice_ended(now_ms, events)
         elif probability < config.stop_threshold or (probability < config.threshold and not self._is_alert()):
-            self._run = 0
-            self._run_sure = False
+            self._run = self._run_sure = 0
             self._guard_ms = max(0, self._guard_ms - FRAME_MS)
         else:
             self._run += 1
-            self._run_sure = self._run_sure or probability >= config.sure_threshold
+            self._run_sure += probability >= config.sure_threshold
             if self._guard_ms and not self._near.is_near and not self._near.stands_out:
                 self._run = min(self._run, _LATE_FRAMES)
                 self._guard_ms = _GUARD_MS
@@ -239,6 +245,8 @@ class Endpoint:
         if self._voiced:
             if probability >= config.threshold:
                 self._near.learn()
+                self._voice_frames += 1
+                self._sure_frames += probability >= config.sure_threshold
             if self._near.is_near:
                 self._near_ms = now_ms
                 self._resume(events)
@@ -298,23 +306,26 @@ class Endpoint:
             self._start_ms = max(self._end_ms, now_ms - self._run * FRAME_MS - self._config.onset_lag_ms)
             if self._config.keep_audio:
                 self._utterance = list(self._recent)[-(self._run + self._pre_roll_frames) :]
+            self._voice_frames = self._sure_frames = 0
             events.append(SpeechStarted(self._start_ms))
+        # The newest frame of the run is counted with those that follow.
+        self._voice_frames += max(0, self._run - 1)
+        self._sure_frames += max(0, self._run_sure - 1)
         self._voiced = True
         self._onset_ms = now_ms
-        self._run = 0
-        self._run_sure = False
+        self._run = self._run_sure = 0
 
     def _turn_ended(self, events: list[EndpointEvent]) -> None:
         pcm = self._paused_pcm if self._paused else b"".join(self._utterance)
-        events.append(TurnEnded(self._start_ms, self._end_ms, pcm))
+        voice_ms, sure_ms = self._voice_frames * FRAME_MS, self._sure_frames * FRAME_MS
+        events.append(TurnEnded(self._start_ms, self._end_ms, pcm, voice_ms, sure_ms))
         self._forget_turn()
 
     def _forget_turn(self) -> None:
         self._in_turn = False
         self._voiced = False
         self._paused = False
-        self._run = 0
-        self._run_sure = False
+        self._run = self._run_sure = 0
         self._utterance = []
         self._paused_pcm = b""
         # The pre-roll of the next turn must not reach into this one.

@@ -93,6 +93,8 @@ class Evidence:
     """Whether words will become known: a recogniser is at work, or the provider transcribes."""
     words_ms: int = 0
     """How much of the voice the words cover."""
+    is_late: bool = False
+    """Whether it has been over for so long that awaited words no longer count."""
     level_db: float | None = None
     """Its level relative to this user's usual voice; None: no voice of this user is known."""
     echo: float | None = None
@@ -208,7 +210,10 @@ def _words(settings: Interruption, seen: Evidence) -> Judgement | None:
             # A look that ends before may not have heard the next word of a backchannel.
             is_known = seen.words_ms >= long_ms or seen.voiced_ms >= long_ms + LOOK_WAIT_MS
             is_long = seen.voiced_ms >= long_ms and is_known
-            return Judgement(Verdict.CONFIRM, "speech") if is_long and not seen.ended else HOLD
+            if is_long and (seen.is_late or not seen.ended):
+                return Judgement(Verdict.CONFIRM, "speech")
+            if not seen.is_late:
+                return HOLD
         return Judgement(Verdict.DISMISS, "backchannel" if words else "no_words")
     if takes_floor:
         return Judgement(Verdict.CONFIRM, "stop_words")

@@ -45,6 +45,8 @@ REFUSED_S = 3.0
 """The same after a model error without a response."""
 FAILED_S = 1.0
 """How long after a response's failure a room asks again."""
+SORRY = "Sorry, I did not catch that."
+"""What an agent says to a turn without words."""
 UNCLEAR_S = 1.2
 """How long the words of an interrupting turn may stay unknown.
 

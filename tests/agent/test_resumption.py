@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from realtime.agent.resumption import BACK_MS, KEPT_BYTES, SORRY, KeptSpeech, Played, SpokenPart, renamed
+from realtime.agent.resumption import BACK_MS, KEPT_BYTES, KeptSpeech, Played, SpokenPart, renamed
 from realtime.audio.endpoint import SpeechStarted, TurnEnded
 from realtime.event import client as c
 from realtime.event import model as m
@@ -17,7 +17,7 @@ from realtime.event import server as s
 from realtime.event.base import AudioFormat
 from realtime.model import base
 from realtime.state.truncation import Spoken
-from realtime.turn.responses import UNCLEAR_S
+from realtime.turn.responses import SORRY, UNCLEAR_S
 from tests.agent.fakes import WORDS, Call
 from tests.agent.test_selective_interruption import LEAVES, ONSET_MS, FakeEar, by_provider, by_server, decisions, hear
 

@@ -113,8 +113,10 @@ async def test_a_decision_that_comes_behind_the_voice_makes_it_a_whole_turn() ->
     ear = FakeEar(waits=True)
     async with by_server(*VOICE, ear=ear) as made:
         await reply(made)
-        hear(made, 2_200)
+        hear(made, 1_840)
         assert decisions(made) == [("possible", "")]
+        hear(made, 2_200)
+        assert decisions(made)[1:] == [("dismissed", "short")], "400 ms behind the voice"
         assert made.link.got(base.AudioCommit) == []
         ear.waiting.pop(0)("Louder, please.")
         assert decisions(made)[-1] == ("confirmed", "words")
@@ -122,6 +124,33 @@ async def test_a_decision_that_comes_behind_the_voice_makes_it_a_whole_turn() ->
         assert sent == [base.AudioAppend, base.AudioCommit, base.ResponseCreate]
         started, done = made.of(s.AgentInputStartedEvent)[-1], made.of(s.AgentInputDoneEvent)[-1]
         assert (started.audio_start_ms, done.audio_end_ms) == (ONSET_MS, 1_450)
+
+
+@pytest.mark.parametrize(
+    ("voice_ms", "words", "decided"),
+    [
+        (700, None, ("confirmed", "speech")),
+        (450, None, ("dismissed", "short")),
+        (450, "Yeah.", ("dismissed", "backchannel")),
+        (700, "Now then", ("confirmed", "words")),
+    ],
+)
+async def test_a_voice_whose_last_words_are_late_is_decided_400_ms_behind_its_end(
+    voice_ms: int, words: str | None, decided: tuple[str, str]
+) -> None:
+    ear = FakeEar(waits=True)
+    end_ms = ONSET_MS + voice_ms
+    found = (1_100, SpeechStarted(ONSET_MS)), (end_ms + 250, SpeechPaused(end_ms, b""))
+    async with by_server(*found, ear=ear) as made:
+        await reply(made)
+        hear(made, ONSET_MS + 400)
+        if words is not None:
+            ear.waiting.pop(0)(words)  # of the first 0.4 s
+        hear(made, end_ms + 380)
+        is_known = words == "Now then"
+        assert decisions(made) == [("possible", ""), *[decided] * is_known]
+        hear(made, end_ms + 480)
+        assert decisions(made) == [("possible", ""), decided]
 
 
 async def test_a_backchannel_that_goes_on_into_a_question_interrupts() -> None:

@@ -179,7 +179,7 @@ def test_audio_is_not_kept_where_nobody_wants_it() -> None:
 
 
 def test_speech_never_shows_in_a_repr() -> None:
-    assert repr(TurnEnded(1, 2, b"secret")) == "TurnEnded(start_ms=1, end_ms=2)"
+    assert repr(TurnEnded(1, 2, b"secret")) == "TurnEnded(start_ms=1, end_ms=2, voice_ms=0, sure_ms=0)"
 
 
 def test_reset_forgets_the_turn_but_not_the_position() -> None:

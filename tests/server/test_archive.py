@@ -83,9 +83,15 @@ async def test_the_log_of_the_server_says_once_that_its_store_is_full_and_once_t
         assert archive.trouble == "store_full"
         assert anna.errors() == ["store_full"]
         assert "/var" not in str(anna.of(s.AgentErrorEvent))
+        ben = await kept(home, archive, "Ben")  # the trouble is known when this call begins
+        ben.call.receive(c.ClientTextAppendEvent(text="Hello."))
+        await asyncio.sleep(10)
+        assert (anna.errors(), ben.errors()) == (["store_full"], ["store_full"])
+        assert store.call("call_Ben") is None
         store.is_full = False
         await asyncio.sleep(10)
         assert archive.trouble is None
+        assert store.call("call_Ben") is not None
         await archive.close()
     assert lines(caplog) == [
         ("ERROR", "the store fails: no space left on device (/var/calls.sqlite)"),

@@ -25,6 +25,7 @@ from realtime.server.calls import Calls
 from realtime.server.settings import ServerSettings
 from realtime.state.memory import MemoryStore
 from realtime.state.open import open_store
+from realtime.state.quota import Quota
 from realtime.state.sqlite import SqliteStore
 from realtime.state.store import Change
 from tests.agent.fakes import FakeModel, speech
@@ -147,6 +148,19 @@ async def back(place: Place, created: Json, last_seq: int = 0, **more: Any) -> A
         assert resumed["from_store"]
         await asyncio.sleep(1)
         yield client
+    await place.stop()
+
+
+async def test_a_call_beyond_the_share_of_its_address_goes_on_and_is_told_that_it_is_not_kept() -> None:
+    place = Place()
+    await place.archive.close()
+    place.archive = place.calls.archive = Archive(place.store, resume_s=60.0, quota=Quota(address_bytes=3_000))
+    for _ in range(3):
+        async with a_call_at(place) as (client, created):
+            await asyncio.sleep(1)
+    assert "store_quota" in client.codes
+    assert place.store.call(created["call_id"]) is None, "the first two have filled it"
+    assert len(place.store.calls()) == 2
     await place.stop()
 
 

@@ -46,9 +46,14 @@ from realtime.model.local.speculation import Speculation
 from realtime.model.local.voice import Voice, choose_voice
 from realtime.runtime import Runtime
 from realtime.state.conversation import Conversation
+from realtime.turn.responses import SORRY
 
 logger = logging.getLogger(__name__)
 
+_SURE_MS = 1_000
+"""So much sure voice has words, whatever the recogniser doubts: music and coughs have none of it."""
+_SPOKEN_MS = 256
+"""A turn with so much voice was spoken: coughs have up to 192 ms, a "stop" over a telephone 288."""
 # Speech this soon after a turn's end continues that turn, if the response to it was withdrawn.
 _HINT_CHARS = 200
 """How much of a hint the recogniser gets: a long one costs as much as speech."""
@@ -96,6 +101,10 @@ class LocalConnection:
         self._audio_timer: asyncio.TimerHandle | None = None
         self._turn_item_id = ""
         self._turn_ended_ms: int | None = None
+        self._turn_is_sure = self._turn_is_spoken = False
+        """Whether the last turn was surely, or at least probably, a voice."""
+        self._may_ask = True
+        """Whether the agent may say that it did not catch the words: not twice in a row."""
         self._turn_continues = False
         self._recognition = Recognition(engine, parts.recognizer, self._understood, parts.better)
         self._active: Response | None = None
@@ -281,6 +290,7 @@ class LocalConnection:
                 self._drop_guess()
             case Ended(end_ms=end_ms, at_ms=at_ms, pcm=clip):
                 self._turn_ended_ms = at_ms
+                self._turn_is_sure, self._turn_is_spoken = heard.sure_ms >= _SURE_MS, heard.voice_ms >= _SPOKEN_MS
                 self._turn_is_ending = True
                 self._on_event(m.ModelInputDoneEvent(item_id=self._turn_item_id, audio_end_ms=end_ms))
                 self._take_turn(clip)
@@ -401,9 +411,18 @@ class LocalConnection:
             )
             return
         transcript = heard.result()
-        self._conversation.set_transcript(item_id, transcript.text)
+        is_sure = self._turn_is_sure and item_id == self._turn_item_id
+        words = transcript.doubted if is_sure and not transcript.text else transcript.text
+        self._may_ask = self._may_ask or bool(words)
+        self._conversation.set_transcript(item_id, words)
         if self._settings.input_audio_transcription:
-            self._on_event(m.ModelInputTranscriptionDoneEvent(item_id=item_id, transcript=transcript.text))
+            self._on_event(m.ModelInputTranscriptionDoneEvent(item_id=item_id, transcript=words))
+
+    def _unclear(self) -> str:
+        """Return what to say where a spoken turn had no words: once, until words are understood again."""
+        asks = self._turn_is_spoken and self._may_ask
+        self._may_ask = self._may_ask and not asks
+        return SORRY if asks else ""
 
     # -- the conversation ------------------------------------------------------------------------------------------
 
@@ -457,6 +476,7 @@ class LocalConnection:
             overrides=overrides,
             to_speech=to_speech,
             say=say,
+            unclear=self._unclear,
             voice=self._voice_for(settings),
             speculation=self._speculation,
             conversation=self._conversation,

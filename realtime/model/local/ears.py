@@ -75,6 +75,10 @@ class Ended:
     end_ms: int
     at_ms: int
     pcm: bytes = field(repr=False)
+    voice_ms: int = 0
+    """How much of it the detector took for voice, as `TurnEnded` says."""
+    sure_ms: int = 0
+    """How much of it was surely voice."""
 
 
 Heard = Started | Paused | Resumed | Ended
@@ -246,13 +250,13 @@ class Ears:
                 self._paused = False
                 self._resumed_ms = self.position_ms
                 return Resumed()
-            case TurnEnded():
+            case TurnEnded(voice_ms=voice_ms, sure_ms=sure_ms):
                 self._paused = False
                 self._start_ms = None
                 end_ms = origin_ms + event.end_ms
                 clip = self._clip(origin_ms + event.start_ms, end_ms)
                 self._last_end_ms = end_ms
-                return Ended(end_ms, self.position_ms, clip)
+                return Ended(end_ms, self.position_ms, clip, voice_ms, sure_ms)
             case _:
                 assert_never(event)
 

@@ -6,13 +6,14 @@ import asyncio
 import logging
 import os
 import threading
+from collections import deque
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Literal, Protocol, TypeVar
+from typing import Any, Literal, Protocol, TypeVar
 from weakref import WeakKeyDictionary
 
 from realtime.audio.vad import Vad, VadUnavailable, shared_silero
@@ -35,7 +36,7 @@ Progress = Callable[[str], None]
 # Jobs that may wait for one thread; with more, responses would come half a minute late.
 _QUEUE_LIMIT = 64
 _PARTS_LIMIT = 4
-"""Clips that may wait when part of a turn is recognised: the whole of it will be."""
+"""Voices over replies that may wait: words that come later than half a second decide nothing."""
 _BETTER_LIMIT = 2
 """Clips that may wait for the better recogniser: each takes half a second. The fast one takes the others."""
 
@@ -212,10 +213,13 @@ class SpeechEngine:
     def transcribe_part(
         self, recognizer: Transcriber, pcm16_16k: bytes, context: str
     ) -> asyncio.Future[Transcript] | None:
-        """Recognise a voice that goes on (see `Recognizer.transcribe`); None if that would delay whole turns."""
-        if self._ears.waiting >= _PARTS_LIMIT:
+        """Recognise a voice over a reply (see `Recognizer.transcribe`), before all else; None if too many wait.
+
+        The reply is lowered meanwhile, and the user waits for it to stop.
+        """
+        if self._ears.waiting_first >= _PARTS_LIMIT:
             return None
-        return self._ears.run(recognizer.transcribe, pcm16_16k, context)
+        return self._ears.run_first(recognizer.transcribe, pcm16_16k, context)
 
     def judge(self, judge: Judge, pcm16_16k: bytes) -> asyncio.Future[float] | None:
         """Hear whether a turn is complete; None if that would come too late."""
@@ -237,23 +241,68 @@ class SpeechEngine:
         self._mouth.close()
 
 
+_Job = tuple["asyncio.Future[Any]", Callable[..., Any], tuple[object, ...]]
+
+
 class _Worker:
-    """One worker thread with a bounded queue."""
+    """One worker thread with a bounded queue and a fast lane."""
 
     def __init__(self, name: str) -> None:
         self._name = name
         self._executor = ThreadPoolExecutor(max_workers=1, thread_name_prefix=f"realtime-{name}")
+        # Jobs wait here, not at the thread: one that goes first waits for no more than the job that runs.
+        self._first: deque[_Job] = deque()
+        self._others: deque[_Job] = deque()
+        self._running: asyncio.Future[Any] | None = None
         self.waiting = 0
+        """Jobs that wait or run."""
+        self.waiting_first = 0
+        """Those of them that go first."""
 
     def run(self, job: Callable[..., T], *arguments: object) -> asyncio.Future[T]:
+        """Run a job behind all others. Raises Overflow if too many wait."""
         if self.waiting >= _QUEUE_LIMIT:
             raise Overflow(f"too much {self._name} is waiting on this server", code="overloaded")
-        self.waiting += 1
-        future = asyncio.get_running_loop().run_in_executor(self._executor, job, *arguments)
-        future.add_done_callback(self._done)
+        return self._add(self._others, job, *arguments)
+
+    def run_first(self, job: Callable[..., T], *arguments: object) -> asyncio.Future[T]:
+        """Run a job before those of `run`."""
+        self.waiting_first += 1
+        future = self._add(self._first, job, *arguments)
+        future.add_done_callback(self._first_done)
         return future
 
-    def _done(self, future: asyncio.Future[T]) -> None:
+    def _add(self, lane: deque[_Job], job: Callable[..., T], *arguments: object) -> asyncio.Future[T]:
+        self.waiting += 1
+        future: asyncio.Future[T] = asyncio.get_running_loop().create_future()
+        future.add_done_callback(self._done)
+        lane.append((future, job, arguments))
+        self._run_next()
+        return future
+
+    def _run_next(self) -> None:
+        while self._running is None and (self._first or self._others):
+            future, job, arguments = (self._first or self._others).popleft()
+            if not future.cancelled():
+                self._running = future.get_loop().run_in_executor(self._executor, job, *arguments)
+                self._running.add_done_callback(partial(self._settle, future))
+
+    def _settle(self, future: asyncio.Future[Any], run: asyncio.Future[Any]) -> None:
+        self._running = None
+        if future.done():
+            pass  # its caller has cancelled it
+        elif run.cancelled():
+            future.cancel()
+        elif (error := run.exception()) is not None:
+            future.set_exception(error)
+        else:
+            future.set_result(run.result())
+        self._run_next()
+
+    def _first_done(self, future: asyncio.Future[Any]) -> None:
+        self.waiting_first -= 1
+
+    def _done(self, future: asyncio.Future[Any]) -> None:
         self.waiting -= 1
         if not future.cancelled():
             # The caller may be gone; asyncio would warn of an error that is never retrieved.

@@ -61,12 +61,14 @@ class Transcript:
     """The words of one utterance.
 
     `text` is "" for non-speech. `no_speech_prob` (0..1) is the highest of the parts kept or, if none is left, of those
-    dropped as non-speech. `audio_ms` is the length of the audio.
+    dropped as non-speech. `audio_ms` is the length of the audio. `doubted` are the words with those that were dropped:
+    where a detector is sure of the voice, they are the better reading.
     """
 
     text: str
     no_speech_prob: float
     audio_ms: int
+    doubted: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,23 +143,26 @@ class Recognizer:
         """
         samples = np.frombuffer(pcm16_16k, "<i2", len(pcm16_16k) // _BYTES_PER_SAMPLE).astype(np.float32) / 32768.0
         texts: list[str] = []
+        doubted: list[str] = []
         kept: list[float] = []
         dropped: list[float] = [0.0]
         for part in split_at_pauses(samples):
             decoded = self._utterance(part, context)
             if decoded is None:
                 continue
+            text = self._decoder.text(decoded.tokens).strip()
+            has_words = any(char.isalnum() for char in text)
+            doubted += [text] if has_words else []
             if decoded.is_invented(self._doubt_limit):
                 dropped.append(decoded.no_speech_prob)
-                continue
-            text = self._decoder.text(decoded.tokens).strip()
-            if any(char.isalnum() for char in text):
+            elif has_words:
                 texts.append(text)
                 kept.append(decoded.no_speech_prob)
         return Transcript(
             text=" ".join(texts),
             no_speech_prob=max(kept or dropped),
             audio_ms=round(len(samples) * 1000 / SAMPLE_RATE_HZ),
+            doubted=" ".join(doubted),
         )
 
     def _utterance(self, samples: Floats, context: str) -> Decoded | None:

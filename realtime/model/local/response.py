@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import traceback
-from collections.abc import AsyncGenerator, Iterator, Sequence
+from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
 from contextlib import aclosing
 from typing import assert_never
 
@@ -50,10 +50,10 @@ _DROPPED_CHARS = 400
 class Response:
     """A running response. Call `announce`, then run `run` as a task; `cancel` ends it at any moment.
 
-    `voice` is None for a written response. With `to_speech` it responds to a spoken turn and says nothing if no word
-    was recognised. With `say` it speaks these words, not the language model's. In every case it closes each stream
-    that it opens and emits `model_response_done` once. `language_model` is the name of that, for errors. `judge`
-    decides which of its sentences are spoken.
+    `voice` is None for a written response. With `to_speech` it responds to a spoken turn; if no word was recognised, it
+    says what `unclear` returns. With `say` it speaks these words, not the language model's. In every case it closes
+    each stream that it opens and emits `model_response_done` once. `language_model` is the name of that, for errors.
+    `judge` decides which of its sentences are spoken.
     """
 
     def __init__(
@@ -64,6 +64,7 @@ class Response:
         overrides: ResponseOverrides,
         to_speech: bool,
         say: str = "",
+        unclear: Callable[[], str] = lambda: "",
         voice: Voice | None,
         speculation: Speculation,
         conversation: Conversation,
@@ -84,6 +85,7 @@ class Response:
         self._overrides = overrides
         self._to_speech = to_speech
         self._say = say
+        self._unclear = unclear
         self._voice = voice
         self._judge = judge
         self._said = ""
@@ -151,18 +153,24 @@ class Response:
         return self._overrides.conversation == "auto"
 
     async def _say_all(self) -> None:
-        if self._say and self._voice is None:
-            self._write(ReplyText(self._say))
-            return
         if self._say:
-            await self._speak([Passage(self._say, self._say)])
+            await self._say_words(self._say)
             return
         given = self._overrides.input
         history = self._history() if given is None else [*given]
         prompt = self._prompt_of(history, to_speech=self._to_speech)
+        if prompt is None and (words := self._unclear()):
+            await self._say_words(words)
         while prompt is not None:
             withheld = await self._say_reply(prompt)
             prompt = None if withheld is None else await self._corrected(withheld, given)
+
+    async def _say_words(self, words: str) -> None:
+        """Say words that are not the language model's."""
+        if self._voice is None:
+            self._write(ReplyText(words))
+        else:
+            await self._speak([Passage(words, words)])
 
     def _prompt_of(self, history: Sequence[Item], *, to_speech: bool) -> Prompt | None:
         wall_s = self._runtime.wall_now()

@@ -39,6 +39,7 @@ class FakeRecognizer:
 
     def __init__(self, *texts: str) -> None:
         self.texts = list(texts or ["hello there"])
+        self.doubted = ""
         self.clips_ms: list[int] = []
         self.hints: list[str] = []
 
@@ -48,7 +49,7 @@ class FakeRecognizer:
         text = self.texts.pop(0) if len(self.texts) > 1 else self.texts[0]
         if text == "!":
             raise RuntimeError("the recogniser broke")
-        return Transcript(text, 0.1, len(pcm16_16k) // 32)
+        return Transcript(text, 0.1, len(pcm16_16k) // 32, self.doubted)
 
 
 class FakeVoice:

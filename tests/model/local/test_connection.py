@@ -34,6 +34,7 @@ from realtime.model.local import LocalRealtimeModel
 from realtime.model.local.engine import SpeechEngine, SpeechParts
 from realtime.model.local.language_model import Prompt, Reply, ReplyText, ReplyToolCall
 from realtime.testing import Send, WaitFor, WaitUntilHeard
+from realtime.turn.responses import SORRY
 from tests.model.local.stand_ins import (
     SENTENCE_BYTES,
     Call,
@@ -228,16 +229,36 @@ async def test_a_guess_is_thrown_away_when_the_voice_goes_on(call: Call[Parrot])
     assert call.recognizer.clips_ms[1] > call.recognizer.clips_ms[0] + 800
 
 
-async def test_where_nothing_was_understood_nothing_is_said_but_given_words(call: Call[Parrot]) -> None:
+async def test_a_turn_that_was_not_understood_is_told_so_once_until_one_is_understood(call: Call[Parrot]) -> None:
+    call.recognizer.texts = ["", "", "hello", "", ""]
+    answer = "You said: hello. Right?"
+    for told in ([SORRY], [SORRY], [SORRY, answer], [SORRY, answer, SORRY]):
+        await speak(call)
+        await call.until(m.ModelResponseDoneEvent)
+        assert said(call) == told
+    assert {*statuses(call)} == {"completed"}
+
+
+async def test_a_sound_that_was_hardly_a_voice_is_told_nothing(call: Call[Parrot]) -> None:
     call.recognizer.texts = [""]
-    await speak(call)
+    await speak(call, 200)
     await call.until(m.ModelResponseDoneEvent)
-    assert (statuses(call), call.all(m.ModelResponseAudioDeltaEvent)) == (["completed"], [])
-    call.connection.send(ResponseCreate(say="Sorry, I did not catch that."))
+    assert (statuses(call), said(call)) == (["completed"], [])
+    call.connection.send(ResponseCreate(say=SORRY))
     await call.until(m.ModelResponseAudioTranscriptDoneEvent)
-    assert said(call) == ["Sorry, I did not catch that."]
-    assert call.all(m.ModelResponseAudioDeltaEvent) != []
+    assert said(call) == [SORRY]
     assert call.language_model.prompts == []
+
+
+@pytest.mark.parametrize(("ms", "words"), [(1_200, ["maybe five"]), (600, [""])])
+async def test_what_was_surely_a_voice_has_the_words_that_the_recogniser_doubts(
+    call: Call[Parrot], ms: int, words: list[str]
+) -> None:
+    call.recognizer.doubted = "maybe five"
+    call.recognizer.texts = [""]
+    await speak(call, ms)
+    await call.until(m.ModelResponseDoneEvent)
+    assert heard(call) == words
 
 
 class UnsureVad(LoudnessVad):

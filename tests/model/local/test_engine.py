@@ -11,8 +11,10 @@ from realtime.model.local import engine
 from realtime.model.local.engine import SpeechEngine, SpeechParts, engine_of_loop, load_parts, use_engine
 from realtime.model.local.keyless.conversationalist import Conversationalist
 from realtime.model.local.model import profile_of
+from realtime.model.local.recognizer import Transcript
 from realtime.model.local.smart_turn import SmartTurn
 from realtime.model.local.weights import SpeechPartMissing
+from tests.real_loop import HANG_S
 
 
 def test_everything_installed_is_loaded_with_a_word_for_each_step() -> None:
@@ -118,3 +120,28 @@ def test_loading_happens_once() -> None:
     assert once.load() is once.load()
     assert loads == [1]
     once.close()
+
+
+class SlowRecogniser:
+    """Writes down which clips it gets; the first waits for `go_on`."""
+
+    def __init__(self) -> None:
+        self.clips: list[bytes] = []
+        self.go_on = threading.Event()
+
+    def transcribe(self, pcm16_16k: bytes, context: str = "") -> Transcript:
+        self.clips.append(pcm16_16k)
+        assert self.go_on.wait(HANG_S)
+        return Transcript(pcm16_16k.decode(), 0.0, 0)
+
+
+async def test_a_voice_over_a_reply_is_recognised_before_all_turns_that_wait() -> None:
+    engine, recognizer = SpeechEngine(lambda progress: SpeechParts()), SlowRecogniser()
+    turns = [engine.transcribe(recognizer, clip) for clip in (b"one", b"two", b"three")]
+    voices = [engine.transcribe_part(recognizer, clip, "") for clip in (b"stop", b"wait", b"a", b"b", b"c")]
+    assert voices[-1] is None, "four wait"
+    turns[1].cancel()
+    recognizer.go_on.set()
+    assert (await turns[2]).text == "three"
+    assert recognizer.clips == [b"one", b"stop", b"wait", b"a", b"b", b"three"]
+    engine.close()
