@@ -94,7 +94,7 @@ class Evidence:
     words_ms: int = 0
     """How much of the voice the words cover."""
     is_late: bool = False
-    """Whether it has been over for so long that awaited words no longer count."""
+    """Whether it ended so long ago that awaited words no longer count."""
     level_db: float | None = None
     """Its level relative to this user's usual voice; None: no voice of this user is known."""
     echo: float | None = None
