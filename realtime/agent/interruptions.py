@@ -306,6 +306,8 @@ class Interruptions:
             silent_ms=silent_ms(newest, self._rate_hz),
             relative_db=self._usual.relative_db(newest, self._rate_hz),
             played=tokens_of(self._played(overlap, self._ahead_ms(position_ms)) if self._may_hear_reply() else played),
+            talk=tokens_of(played),
+            names=self._names(),
             is_answer_expected=_is_question(played),
             transcript_expected=transcript_expected,
             user_heard=self._usual.is_known,
@@ -321,6 +323,10 @@ class Interruptions:
             self._tell("possible", "", position_ms)
         self._level(overlap)
         return Verdict.DISMISS if overlap.is_dropped else Verdict.HOLD
+
+    def _names(self) -> tuple[str, ...]:
+        """Return what the agent is called."""
+        return tuple(str(name) for name in (self._reply.who.get("agent_name"),) if name)
 
     def _ahead_ms(self, position_ms: int) -> int:
         """How much unreported playback this audio of the user may hold."""
@@ -361,6 +367,8 @@ class Interruptions:
                 ended=True,
                 words=words,
                 played=tokens_of(played),
+                talk=tokens_of(played),
+                names=self._names(),
                 played_ms=self._settings.protect_ms,
                 is_answer_expected=_is_question(played),
             )

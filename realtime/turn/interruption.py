@@ -11,13 +11,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
+from realtime.turn.remarks import is_remark, rest_of_assent
 from realtime.turn.small_talk import (
     DEFAULT_BACKCHANNELS,
     is_hum,
     phrases_of,
     repeats,
     resembles,
-    rest_of,
     tokens_of,
 )
 
@@ -105,6 +105,10 @@ class Evidence:
     """Whether nothing was played any more at its onset: then it is the end of an echo, or it has the floor."""
     played: Sequence[str] = ()
     """The words of the reply that were played, as `tokens_of` gives them."""
+    talk: Sequence[str] = ()
+    """Words of the reply that was played: a remark to someone else has none of them."""
+    names: Sequence[str] = ()
+    """What the agent is called."""
     played_ms: int = 0
     """How much of the reply was played when the voice began."""
     is_answer_expected: bool = False
@@ -182,7 +186,7 @@ def _far(settings: Interruption, seen: Evidence) -> Judgement | None:
     if seen.level_db is None or seen.level_db > FAR_DB or seen.addressed:
         return None
     words = tokens_of(seen.words or "")
-    if words and not rest_of(words, settings.backchannels)[0]:
+    if words and not rest_of_assent(words, settings.backchannels)[0]:
         return None  # People hum far more quietly than they speak.
     lasted_ms = seen.voiced_ms + seen.silent_ms
     return Judgement(Verdict.DISMISS, FAR_VOICE) if seen.ended or lasted_ms >= FAR_MS else None
@@ -200,7 +204,7 @@ def _words(settings: Interruption, seen: Evidence) -> Judgement | None:
     if seen.words is None:
         return None
     words = tokens_of(seen.words)
-    rest, takes_floor = rest_of(words, settings.backchannels)
+    rest, takes_floor = rest_of_assent(words, settings.backchannels)
     if seen.is_answer_expected and any(not is_hum(word) for word in words) and seen.ended:
         return Judgement(Verdict.CONFIRM, "answer")
     if not rest:
@@ -215,6 +219,10 @@ def _words(settings: Interruption, seen: Evidence) -> Judgement | None:
             if not seen.is_late:
                 return HOLD
         return Judgement(Verdict.DISMISS, "backchannel" if words else "no_words")
+    if seen.addressed is None and is_remark(seen.words, seen.talk, seen.names):
+        if seen.is_late or (_seems_over(seen) and seen.words_ms >= seen.voiced_ms):
+            return Judgement(Verdict.DISMISS, SIDE_TALK)
+        return HOLD if seen.voiced_ms < WORDLESS_MS else Judgement(Verdict.CONFIRM, "words")
     if takes_floor:
         return Judgement(Verdict.CONFIRM, "stop_words")
     if len(rest) < settings.min_words:
