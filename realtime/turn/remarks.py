@@ -116,7 +116,7 @@ def _names_other(words: Sequence[str], talk: set[str]) -> bool:
 
 
 def _is_beside(words: Sequence[str], text: str, talk: set[str]) -> bool:
-    """Whether it states something of a third thing, with no word of the talk."""
+    """Whether it states something of a third thing, beside the talk."""
     if text.rstrip().endswith("?") or words[0] not in _SUBJECTS or len(words) < 3:
         return False
     content = {*words[1:]} - _VERBS - _SUBJECTS
