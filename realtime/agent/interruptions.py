@@ -109,6 +109,8 @@ class Interruptions:
         self._watch = watch
         self._recognise = recognise
         self._usual = UsualVoice()
+        self._others_heard = False
+        """Whether a voice that is not the user's was heard: then a short quiet one may be theirs."""
         self._settings: Interruption | None = None
         self._mode: InterruptionMode = "selective"
         self._weighed_ms = 0
@@ -300,11 +302,18 @@ class Interruptions:
         newest = clip(min(LEVEL_MS, position_ms - overlap.start_ms))
         transcript_expected = self.transcribes and not overlap.has_transcript
         played = self._played(overlap)
+        relative_db = self._usual.relative_db(newest, self._rate_hz)
+        # Only where the level alone would decide: it costs a millisecond.
+        may_be_other = relative_db is not None and relative_db <= FAR_DB
+        unlike = self._usual.unlike(newest, self._rate_hz) if may_be_other else None
+        self._others_heard = self._others_heard or (unlike is not None and unlike > 1)
         judgement = overlap.judge(
             settings,
             position_ms,
             silent_ms=silent_ms(newest, self._rate_hz),
-            relative_db=self._usual.relative_db(newest, self._rate_hz),
+            relative_db=relative_db,
+            unlike=unlike,
+            others_heard=self._others_heard,
             played=tokens_of(self._played(overlap, self._ahead_ms(position_ms)) if self._may_hear_reply() else played),
             talk=tokens_of(played),
             names=self._names(),

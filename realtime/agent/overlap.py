@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 
+from realtime.audio.timbre import Timbre, timbre_of
 from realtime.event import model as m
 from realtime.turn.interruption import Evidence, Interruption, Judgement
 
@@ -85,18 +86,26 @@ def _levels_db(pcm: bytes, rate_hz: int) -> npt.NDArray[np.float32]:
 
 
 class UsualVoice:
-    """How loud this user usually is."""
+    """How loud this user usually is, and how the voice sounds."""
 
-    __slots__ = ("_db",)
+    __slots__ = ("_db", "_timbre")
 
     def __init__(self) -> None:
         self._db: float | None = None
+        self._timbre: Timbre | None = None
 
     def learn(self, pcm: bytes, rate_hz: int) -> None:
         """Take a turn of the user."""
-        db = level_db(pcm, rate_hz)
+        db, timbre = level_db(pcm, rate_hz), timbre_of(pcm, rate_hz)
         if db is not None:
             self._db = db if self._db is None else self._db + _LEARN * (db - self._db)
+        if timbre is not None:
+            self._timbre = timbre if self._timbre is None else self._timbre.nearer(timbre, _LEARN)
+
+    def unlike(self, pcm: bytes, rate_hz: int) -> float | None:
+        """Return how different this voice sounds: see `Timbre.unlike`. None where that cannot be told."""
+        timbre = None if self._timbre is None else timbre_of(pcm, rate_hz)
+        return None if timbre is None or self._timbre is None else self._timbre.unlike(timbre)
 
     @property
     def is_known(self) -> bool:
@@ -209,6 +218,8 @@ class Overlap:
         *,
         silent_ms: int,
         relative_db: float | None,
+        unlike: float | None,
+        others_heard: bool,
         played: Sequence[str],
         talk: Sequence[str],
         names: Sequence[str],
@@ -232,6 +243,8 @@ class Overlap:
                 is_late=is_late and not transcript_expected,
                 words_ms=self.words_ms,
                 level_db=relative_db,
+                unlike=unlike,
+                others_heard=others_heard,
                 echo=self.echo,
                 user_heard=user_heard,
                 after_reply=self.after_reply,

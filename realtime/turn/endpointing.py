@@ -32,6 +32,8 @@ class Weights:
     """The completeness from which the voice counts as finished."""
     short_answer: float = 0.6
     """A whole answer of one or two words that also sounds finished."""
+    unasked: float = 2.0
+    """The same words where nothing was asked: they begin more than they end."""
     dictated: float = 3.0
     """Digits or letters are expected: speakers group them and pause between the groups."""
 
@@ -50,6 +52,8 @@ class Endpointing:
         self.completeness: float | None = None
         """Probability that the voice since the pause before is complete; None: unknown."""
         self._tail: Tail | None = None
+        self.is_asked = True
+        """Whether the speaker answers a question, as far as that is known."""
 
     def configure(self, silence_ms: int, expect: Expectation | None) -> None:
         """Take new settings: the silence that ends a turn without evidence, and the answer that is expected."""
@@ -88,6 +92,8 @@ class Endpointing:
                 return weights.hanging
             case "digits":
                 return weights.digits
+            case "short_answer" if not self.is_asked:
+                return weights.unasked
             case "short_answer" if is_finished:
                 return weights.short_answer
             case _:

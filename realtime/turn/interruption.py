@@ -14,6 +14,7 @@ from enum import StrEnum
 from realtime.turn.remarks import is_remark, rest_of_assent
 from realtime.turn.small_talk import (
     DEFAULT_BACKCHANNELS,
+    commands_stop,
     is_hum,
     phrases_of,
     repeats,
@@ -34,6 +35,10 @@ Of voices 10 dB lower in a room 99 of 100 are below it after 0.5 s, of users who
 """
 FAR_MS = 300
 """How much of a voice shows its level; weak onsets are shorter."""
+QUIETER_DB = -14.0
+"""The same for a voice that sounds like the user's: people turn away, sit back, and gain control turns them down."""
+TIMBRE_MS = 900
+"""How much of a voice shows its timbre. Until then one between the two levels is undecided."""
 ECHO = 0.6
 """Likeness to what was played from which a voice is its echo."""
 SHORT_LOOK_MS = {1: 600, 2: 450}
@@ -97,6 +102,10 @@ class Evidence:
     """Whether it ended so long ago that awaited words no longer count."""
     level_db: float | None = None
     """Its level relative to this user's usual voice; None: no voice of this user is known."""
+    unlike: float | None = None
+    """How different it sounds from this user's voice: up to 1 it may be the same; None: unknown."""
+    others_heard: bool = True
+    """Whether another voice than the user's was heard in this call."""
     echo: float | None = None
     """Likeness of its sound to what was played at the time; None: not measured."""
     user_heard: bool = True
@@ -188,6 +197,15 @@ def _far(settings: Interruption, seen: Evidence) -> Judgement | None:
     words = tokens_of(seen.words or "")
     if words and not rest_of_assent(words, settings.backchannels)[0]:
         return None  # People hum far more quietly than they speak.
+    if seen.level_db > QUIETER_DB:
+        if seen.unlike is not None and seen.unlike <= 1:
+            return None
+        if commands_stop(words):
+            return None  # Meant for the agent or not: stopping costs less than being ignored.
+        if seen.unlike is None and not seen.ended and seen.voiced_ms < TIMBRE_MS:
+            return HOLD
+        if seen.unlike is None and not seen.others_heard:
+            return None
     lasted_ms = seen.voiced_ms + seen.silent_ms
     return Judgement(Verdict.DISMISS, FAR_VOICE) if seen.ended or lasted_ms >= FAR_MS else None
 

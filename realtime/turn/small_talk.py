@@ -61,6 +61,19 @@ TAKES_FLOOR: dict[str, str] = {
 """A voice that begins with one of these takes the floor."""
 
 
+STOPS: dict[str, str] = {
+    "en": "stop, stop it, stop talking, wait, hold on, hold it, hang on, pause, enough, quiet, be quiet, shut up",
+    "de": "stopp, stop, halt, warte, warten sie, moment, ruhe, schluss, genug",
+    "fr": "stop, attends, attendez, arrête, arrêtez, assez, silence",
+    "es": "para, espera, espere, basta, alto, silencio",
+    "it": "ferma, fermati, aspetta, basta, silenzio",
+    "pt": "para, pare, espera, espere, chega, silêncio",
+    "zh": "停, 停下, 等等, 等一下",
+    "ja": "止めて, やめて, 待って, ちょっと待って",
+}
+"""Those of them that order silence: they do so from afar as well."""
+
+
 def tokens_of(text: str) -> list[str]:
     """Return the words of a text in lower case, without punctuation; hyphens join nothing."""
     return _WORD.findall(unicodedata.normalize("NFC", text).lower().replace("’", "'"))
@@ -86,6 +99,15 @@ MISHEARD, FORGIVEN = 0.42, 1.5
 """The share of letters that differ in misheard words, less a few."""
 DEFAULT_BACKCHANNELS = phrases_of(BACKCHANNELS.values())
 DEFAULT_TAKES_FLOOR = phrases_of(TAKES_FLOOR.values())
+
+
+DEFAULT_STOPS = phrases_of(STOPS.values())
+
+
+def commands_stop(words: Sequence[str]) -> bool:
+    """Whether the first words order silence, behind hums at most."""
+    at = next((place for place, word in enumerate(words) if not is_hum(word)), len(words))
+    return _phrase_at(words, at, DEFAULT_STOPS) > 0
 
 
 def is_hum(word: str) -> bool:

@@ -31,6 +31,18 @@ _HANGING = _FILLERS | _words(
 _HANGING_UNLESS_CLOSED = _words("is are was were with for to at by about in")
 """Words that hang unless the word before closes the sentence: "yes, it is"."""
 _CLOSING = _words("it he she they we i you that this there who what where how look looking go")
+_BEFORE_OF = _words(
+    "think thinks thinking thought hear hears heard know knows knew dream dreams dreaming dreamt speak speaks speaking"
+    " spoke talk talking talked afraid ashamed aware capable fond full made proud sick tired course kind sort out most"
+    " all some none any rid"
+)
+"""Words behind which "of" ends a sentence: "what I was thinking of"."""
+_DICTATION = _words(
+    "number numbers code codes pin phone cell mobile account card extension reference postcode zip serial booking"
+    " ticket order digits call dial spelled spelt letters password id passport iban vin tracking"
+    " invoice meter room flight"
+)
+"""Words that announce digits or letters. Else a number in a sentence is a quantity, a price or a year."""
 _TELLING = re.compile(r"\b(?:tell|told|remind|ask|asked) (?:my|your|his|her|our|their|the) \S+ that$")
 """"Tell my sister that": a clause follows, while "tell me that" may be all."""
 _WISHES = re.compile(r"(?<!n't )(?<!not )\b(?:like|want|wanted|love) to (?:know|ask)$|\b(?:was|am|i'm) wondering$")
@@ -61,6 +73,8 @@ def tail_of(words: str) -> Tail:
         return "closed"
     if _is_dictated(tokens):
         return "digits"
+    if last == "of" and len(tokens) > 1 and tokens[-2] in _BEFORE_OF:
+        return "open"
     if last in _HANGING or (tokens[0] in _CONDITION and len(tokens) <= _CONDITION_WORDS):
         return "hanging"
     if last in _HANGING_UNLESS_CLOSED and (len(tokens) < 2 or tokens[-2] not in _CLOSING):
@@ -77,9 +91,10 @@ def tail_of(words: str) -> Tail:
 
 
 def _is_dictated(tokens: list[str]) -> bool:
-    """Return whether `tokens` ends with several numbers or letters.
+    """Return whether `tokens` ends with several numbers or letters that are dictated.
 
-    One long number counts, too, unless it is a time of day.
+    One long number counts, too, unless it is a time of day. In a sentence they are so where it announces them, or where
+    they are at least half of it.
     """
     numbers = digits = 0
     for token in reversed(tokens):
@@ -87,4 +102,5 @@ def _is_dictated(tokens: list[str]) -> bool:
             break
         numbers += 1
         digits += sum(one.isdigit() for one in token)
-    return numbers >= _MANY_NUMBERS or digits >= _MANY_DIGITS
+    is_announced = 2 * numbers >= len(tokens) or any(token in _DICTATION for token in tokens)
+    return is_announced and (numbers >= _MANY_NUMBERS or digits >= _MANY_DIGITS)

@@ -87,7 +87,12 @@ def waits(
         ("I got it.", "open"),
         ("Oh, okay.", "short_answer"),
         ("It costs 44.", "open"),
-        ("It costs 441.", "digits"),
+        ("It costs 441.", "open"),
+        ("I was born in 1985.", "open"),
+        ("My account is 441.", "digits"),
+        ("441 207", "digits"),
+        ("That is what I was thinking of.", "open"),
+        ("I would like a piece of.", "hanging"),
         ("If it rains tomorrow evening.", "hanging"),
         ("If it rains tomorrow evening here.", "open"),
         ("Well, ", "hanging"),
@@ -140,6 +145,16 @@ def test_only_words_and_voice_together_shorten_the_wait() -> None:
     assert waits("Yes.") == waits(completeness=0.99) == SILENCE_MS
     assert waits("Yes.", completeness=0.5) > waits("Yes.", completeness=FITTED.likely - 0.01) > SILENCE_MS / 2
     assert waits("Yes.", completeness=FITTED.likely, silence_ms=1_000) == 1_000 * FITTED.short_answer
+
+
+@pytest.mark.parametrize("words", ["Yes.", "Thanks.", "Okay, right."])
+def test_a_short_answer_to_nothing_begins_more(words: str) -> None:
+    for is_asked, completeness, factor in [(True, 1.0, FITTED.short_answer), (False, 1.0, FITTED.unasked)]:
+        endpointing = Endpointing(SILENCE_MS)
+        endpointing.is_asked = is_asked
+        endpointing.completeness = completeness
+        endpointing.take_words(words)
+        assert endpointing.wait_ms(VOICED_MS) == SILENCE_MS * factor
 
 
 def test_words_and_voice_that_are_both_unfinished_add_up() -> None:

@@ -1,6 +1,7 @@
 """What a voice over a reply means, from evidence alone."""
 
 import unicodedata
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -228,15 +229,36 @@ def test_a_reply_is_lowered_at_once_and_comes_back_slowly() -> None:
 
 
 def test_a_voice_far_below_the_users_usual_level_comes_from_elsewhere() -> None:
-    assert judged(voiced_ms=300, words="Put it over there", level_db=-6.0) == "dismiss far_voice"
-    assert judged(voiced_ms=299, words="Put it over", level_db=-6.0) == "confirm words", "too short to know its level"
+    assert judged(voiced_ms=300, words="Put it over there", level_db=-14.0) == "dismiss far_voice"
+    assert judged(voiced_ms=299, words="Put it over", level_db=-14.0) == "confirm words", "too short to know its level"
     assert judged(voiced_ms=299, words="Put it", level_db=-6.0, ended=True) == "dismiss far_voice"
-    assert judged(voiced_ms=200, words="Put it", level_db=-6.0, silent_ms=100) == "dismiss far_voice", (
+    assert judged(voiced_ms=200, words="Put it", level_db=-14.0, silent_ms=100) == "dismiss far_voice", (
         "its pause counts"
     )
     assert judged(voiced_ms=300, words="mm-hm", level_db=-12.0, ended=True) == "dismiss backchannel", "hums are quiet"
     assert judged(voiced_ms=600, words="Put it over there", level_db=-5.9) == "confirm words"
     assert judged(voiced_ms=600, words="Friday, what else?", level_db=-12.0, addressed=True).startswith("confirm")
+
+
+@pytest.mark.parametrize(
+    ("evidence", "found"),
+    [
+        ({"unlike": 1.0}, "confirm words"),
+        ({"unlike": 1.1}, "dismiss far_voice"),
+        ({"unlike": 0.5, "level_db": -14.0}, "dismiss far_voice"),
+        ({}, "hold"),
+        ({"voiced_ms": 900}, "dismiss far_voice"),
+        ({"voiced_ms": 900, "others_heard": False}, "confirm words"),
+        ({"ended": True, "others_heard": False}, "confirm words"),
+        ({"words": "Stop.", "unlike": 2.0}, "confirm stop_words"),
+        ({"words": "Um, stop it"}, "confirm stop_words"),
+        ({"words": "Stop.", "level_db": -14.0}, "dismiss far_voice"),
+    ],
+)
+def test_of_a_quieter_voice_its_timbre_decides_and_whether_anyone_else_was_heard(
+    evidence: dict[str, Any], found: str
+) -> None:
+    assert judged(**{"voiced_ms": 600, "words": "Put it over there", "level_db": -9.0} | evidence) == found
 
 
 def test_calls_without_backchannels_of_their_own_share_one_set() -> None:

@@ -36,7 +36,7 @@ from realtime.model.base import (
 from realtime.model.local.ahead import TurnsAhead
 from realtime.model.local.ears import RATE_HZ, Ears, Ended, Heard, Paused, Resumed, Started, endpoint_config
 from realtime.model.local.engine import SpeechEngine, SpeechParts
-from realtime.model.local.history import KEPT_ITEMS, add_item, add_result, prompt_items, truncate
+from realtime.model.local.history import KEPT_ITEMS, add_item, add_result, has_asked, prompt_items, truncate
 from realtime.model.local.language_model import CallLanguageModel
 from realtime.model.local.prompt import prompt_of, with_overrides
 from realtime.model.local.recognition import Recognition
@@ -361,6 +361,8 @@ class LocalConnection:
         ended_ms, self._turn_ended_ms = self._turn_ended_ms, None
         self._turn_continues = ended_ms is not None and heard.at_ms - ended_ms <= _HASTY_MS
         self._on_event(m.ModelInputStartedEvent(item_id=self._turn_item_id, audio_start_ms=heard.start_ms))
+        if self._ears is not None:
+            self._ears.expect_answer(is_asked=self._has_asked or has_asked(self._conversation.items()))
         if self._audio_timer is None:
             self._watch_audio(-1)
         if self._wants("interrupt_response"):

@@ -189,6 +189,10 @@ class Ears:
         self._endpointing.take_words(words)
         return True
 
+    def expect_answer(self, *, is_asked: bool) -> None:
+        """Note whether the turn that has begun may answer a question: a short answer ends it sooner."""
+        self._endpointing.is_asked = is_asked
+
     def take_completeness(self, number: int, completeness: float) -> None:
         """Take how complete the newest voice of a `Paused` sounds; does nothing once that pause is over."""
         if self._paused and number == self._pauses:

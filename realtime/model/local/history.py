@@ -67,6 +67,12 @@ def prompt_items(conversation: Sequence[Item], continued: Container[str] = ()) -
     return items
 
 
+def has_asked(items: Sequence[Item]) -> bool:
+    """Whether the newest words are the agent's, and end with a question."""
+    said = next((item for item in reversed(items) if item.type == "message" and item.text), None)
+    return said is not None and said.role == "assistant" and said.text.rstrip().endswith(("?", "？"))
+
+
 def open_words(items: Sequence[Item]) -> str:
     """The user's last words that have no response yet; pictures and noises since then do not count."""
     for item in reversed(items):

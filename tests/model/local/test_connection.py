@@ -666,3 +666,16 @@ async def test_too_much_waiting_recognition_is_refused_by_name(
     await speak(call, pause_ms=700)
     assert (await call.until(m.ModelInputTranscriptionFailedEvent)).code == "overloaded"
     assert (await call.until(m.ModelResponseDoneEvent)).status == "completed"
+
+
+@pytest.mark.parametrize(("asked", "wait_ms"), [("Do you like tea?", 500), ("Here you are.", 1_000)])
+async def test_a_short_answer_ends_a_turn_sooner_where_the_agent_has_asked(
+    call: Call[Parrot], asked: str, wait_ms: int
+) -> None:
+    call.recognizer.texts = ["Yes."]
+    call.connection.send(ResponseCreate(say=asked))
+    await call.until(m.ModelResponseDoneEvent)
+    await call.say(silence(400), speech(600), silence(wait_ms - 100))
+    assert call.all(m.ModelInputDoneEvent) == []
+    await call.say(silence(200))
+    assert len(call.all(m.ModelInputDoneEvent)) == 1
