@@ -37,6 +37,8 @@ FAR_MS = 300
 """How much of a voice shows its level; weak onsets are shorter."""
 QUIETER_DB = -14.0
 """The same for a voice that sounds like the user's: people turn away, sit back, and gain control turns them down."""
+MAYBE_DB = -9.0
+"""The same for a voice too short to know its timbre, while no other one was heard in the call."""
 TIMBRE_MS = 900
 """How much of a voice shows its timbre. Until then one between the two levels is undecided."""
 ECHO = 0.6
@@ -204,7 +206,7 @@ def _far(settings: Interruption, seen: Evidence) -> Judgement | None:
             return None  # Meant for the agent or not: stopping costs less than being ignored.
         if seen.unlike is None and not seen.ended and seen.voiced_ms < TIMBRE_MS:
             return HOLD
-        if seen.unlike is None and not seen.others_heard:
+        if seen.unlike is None and seen.level_db > MAYBE_DB and not seen.others_heard:
             return None
     lasted_ms = seen.voiced_ms + seen.silent_ms
     return Judgement(Verdict.DISMISS, FAR_VOICE) if seen.ended or lasted_ms >= FAR_MS else None
@@ -237,7 +239,7 @@ def _words(settings: Interruption, seen: Evidence) -> Judgement | None:
             if not seen.is_late:
                 return HOLD
         return Judgement(Verdict.DISMISS, "backchannel" if words else "no_words")
-    if seen.addressed is None and is_remark(seen.words, seen.talk, seen.names):
+    if seen.addressed is None and is_remark(seen.words, seen.talk, seen.names, is_over=seen.ended):
         if seen.is_late or (_seems_over(seen) and seen.words_ms >= seen.voiced_ms):
             return Judgement(Verdict.DISMISS, SIDE_TALK)
         return HOLD if seen.voiced_ms < WORDLESS_MS else Judgement(Verdict.CONFIRM, "words")

@@ -72,10 +72,11 @@ def _assent_at(words: Sequence[str]) -> int:
     return max(min(whole, len(words)), 0 if found is None else found[0].count(" ") + 1)
 
 
-def is_remark(text: str, talk: Sequence[str], names: Sequence[str] = ()) -> bool:
+def is_remark(text: str, talk: Sequence[str], names: Sequence[str] = (), *, is_over: bool = True) -> bool:
     """Whether the words speak to someone beside, by their form.
 
-    `talk` are words of the conversation, `names` those that the agent is called by.
+    `talk` are words of the conversation, `names` those that the agent is called by. Until it `is_over` the beginning of
+    a remark counts.
     """
     words, takes_floor = rest_of(tokens_of(text), phrases_of(()))
     if not 1 < len(words) <= _MOST_WORDS or takes_floor:
@@ -83,13 +84,13 @@ def is_remark(text: str, talk: Sequence[str], names: Sequence[str] = ()) -> bool
     called = {token for name in names for token in tokens_of(name)}
     if called & {*words}:
         return False
-    if _calls_other(text, {*talk}):
+    if _calls_other(text, {*talk}, least=3 if is_over else 2):
         return True
     line = f" {' '.join(words)} "
-    return any(phrase in line for phrase in _AWAY) or _is_beside(words, text, {*talk})
+    return any(phrase in line for phrase in _AWAY) or _is_beside(words, text, {*talk}, is_over=is_over)
 
 
-def _calls_other(text: str, talk: set[str]) -> bool:
+def _calls_other(text: str, talk: set[str], *, least: int) -> bool:
     """Whether a comma sets off a name, at either end."""
     parts = [tokens_of(part) for part in text.split(",")]
     parts = [part for part in parts if part and not all(map(is_hum, part))]
@@ -98,7 +99,7 @@ def _calls_other(text: str, talk: set[str]) -> bool:
         if rest_of(parts[0], DEFAULT_BACKCHANNELS)[0]:
             break
         parts.pop(0)  # "Yes, darling, ..."
-    if len(parts) < 2 or sum(map(len, parts)) < 3:
+    if len(parts) < 2 or sum(map(len, parts)) < least:
         return False
     first, last = parts[0], parts[-1]
     if not {word for part in parts[1:] for word in part} - _HEDGES:
@@ -115,12 +116,16 @@ def _names_other(words: Sequence[str], talk: set[str]) -> bool:
     return len(words) == 1 and not is_known and words[0].isalpha()
 
 
-def _is_beside(words: Sequence[str], text: str, talk: set[str]) -> bool:
+def _is_beside(words: Sequence[str], text: str, talk: set[str], *, is_over: bool) -> bool:
     """Whether it states something of a third thing, beside the talk."""
-    if text.rstrip().endswith("?") or words[0] not in _SUBJECTS or len(words) < 3:
+    if text.rstrip().endswith("?") or words[0] not in _SUBJECTS or (is_over and len(words) < 3):
         return False
     content = {*words[1:]} - _VERBS - _SUBJECTS
-    return bool({*words} & _VERBS) and not content & (_TURN_WORDS | talk) and not any(map(_has_digit, words))
+    return (
+        (not is_over or bool({*words} & _VERBS))
+        and not content & (_TURN_WORDS | talk)
+        and not any(map(_has_digit, words))
+    )
 
 
 def _has_digit(word: str) -> bool:
