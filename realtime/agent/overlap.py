@@ -42,7 +42,7 @@ LONGEST_LOOK_MS = 6_000
 TRANSCRIPT_WAIT_MS = 3_000
 """How long the model may take to say the words; then they count as unknown."""
 DECIDE_MS = 400
-"""How long after its end a voice waits for our recogniser: then what is known decides, and its words may come late."""
+"""How long a voice that was found over waits for our recogniser, which needs 0.2 s: then what is known decides."""
 _FRAME_MS = 20
 _LOUD_DB = 10.0
 _LOUD_SHARE = 0.9
@@ -133,6 +133,8 @@ class Overlap:
     words_expected: bool
     end_ms: int | None = None
     """Where the voice ended; None while it lasts."""
+    found_over_ms: int | None = None
+    """Where in the audio it was known that it has ended."""
     has_paused: bool = False
     after_reply: bool = False
     """Nothing is played any more: it is either the last of an echo, or the user's turn."""
@@ -230,7 +232,11 @@ class Overlap:
     ) -> Judgement:
         """Return what the voice means, as far as it is known. `transcript_expected`: the model will say its words."""
         ended = self.end_ms is not None
-        is_late = self.end_ms is not None and position_ms - self.end_ms >= DECIDE_MS
+        if not ended:
+            self.found_over_ms = None
+        elif self.found_over_ms is None:
+            self.found_over_ms = position_ms
+        is_late = self.found_over_ms is not None and position_ms - self.found_over_ms >= DECIDE_MS
         words_expected = self.words_expected and not is_late
         return settings.judge(
             Evidence(

@@ -113,10 +113,10 @@ async def test_a_decision_that_comes_behind_the_voice_makes_it_a_whole_turn() ->
     ear = FakeEar(waits=True)
     async with by_server(*VOICE, ear=ear) as made:
         await reply(made)
-        hear(made, 1_840)
+        hear(made, 2_080)
         assert decisions(made) == [("possible", "")]
         hear(made, 2_200)
-        assert decisions(made)[1:] == [("dismissed", "short")], "400 ms behind the voice"
+        assert decisions(made)[1:] == [("dismissed", "short")], "400 ms after it was found over"
         assert made.link.got(base.AudioCommit) == []
         ear.waiting.pop(0)("Louder, please.")
         assert decisions(made)[-1] == ("confirmed", "words")
@@ -135,7 +135,7 @@ async def test_a_decision_that_comes_behind_the_voice_makes_it_a_whole_turn() ->
         (700, "Now then", ("confirmed", "words")),
     ],
 )
-async def test_a_voice_whose_last_words_are_late_is_decided_400_ms_behind_its_end(
+async def test_a_voice_whose_last_words_are_late_is_decided_400_ms_after_it_was_found_over(
     voice_ms: int, words: str | None, decided: tuple[str, str]
 ) -> None:
     ear = FakeEar(waits=True)
@@ -146,10 +146,10 @@ async def test_a_voice_whose_last_words_are_late_is_decided_400_ms_behind_its_en
         hear(made, ONSET_MS + 400)
         if words is not None:
             ear.waiting.pop(0)(words)  # of the first 0.4 s
-        hear(made, end_ms + 380)
+        hear(made, end_ms + 620)
         is_known = words == "Now then"
         assert decisions(made) == [("possible", ""), *[decided] * is_known]
-        hear(made, end_ms + 480)
+        hear(made, end_ms + 740)
         assert decisions(made) == [("possible", ""), decided]
 
 

@@ -267,12 +267,17 @@ class _Worker:
 
     def run_first(self, job: Callable[..., T], *arguments: object) -> asyncio.Future[T]:
         """Run a job before those of `run`."""
-        self.waiting_first += 1
         future = self._add(self._first, job, *arguments)
+        self.waiting_first += 1
         future.add_done_callback(self._first_done)
         return future
 
     def _add(self, lane: deque[_Job], job: Callable[..., T], *arguments: object) -> asyncio.Future[T]:
+        if self._running is not None and self._running.get_loop().is_closed():
+            # It is another loop's turn: what the closed one still had to do will never be told to it.
+            self._first.clear()
+            self._others.clear()
+            self._running, self.waiting, self.waiting_first = None, 0, 0
         self.waiting += 1
         future: asyncio.Future[T] = asyncio.get_running_loop().create_future()
         future.add_done_callback(self._done)

@@ -145,3 +145,22 @@ async def test_a_voice_over_a_reply_is_recognised_before_all_turns_that_wait() -
     assert (await turns[2]).text == "three"
     assert recognizer.clips == [b"one", b"stop", b"wait", b"a", b"b", b"three"]
     engine.close()
+
+
+def test_what_a_closed_loop_left_undone_stops_no_other_one() -> None:
+    engine, recognizer = SpeechEngine(lambda progress: SpeechParts()), SlowRecogniser()
+
+    async def leave() -> None:
+        engine.transcribe(recognizer, b"left")
+        engine.transcribe_part(recognizer, b"left", "")
+
+    async def go_on() -> str:
+        recognised = engine.transcribe(recognizer, b"next")
+        recognizer.go_on.set()
+        return (await recognised).text
+
+    loop = asyncio.new_event_loop()
+    loop.run_until_complete(leave())
+    loop.close()
+    assert asyncio.run(go_on()) == "next"
+    engine.close()
