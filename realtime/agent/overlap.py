@@ -42,7 +42,9 @@ LONGEST_LOOK_MS = 6_000
 TRANSCRIPT_WAIT_MS = 3_000
 """How long the model may take to say the words; then they count as unknown."""
 DECIDE_MS = 400
-"""How long a voice that was found over waits for our recogniser, which needs 0.2 s: then what is known decides."""
+"""How long a voice that was found over waits for our recogniser.
+
+That needs 0.2 s; then what is known decides."""
 _FRAME_MS = 20
 _LOUD_DB = 10.0
 _LOUD_SHARE = 0.9

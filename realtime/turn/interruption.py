@@ -38,7 +38,9 @@ FAR_MS = 300
 QUIETER_DB = -14.0
 """The same for a voice that sounds like the user's: people turn away, sit back, and gain control turns them down."""
 MAYBE_DB = -9.0
-"""The same for a voice too short to know its timbre, while no other one was heard in the call."""
+"""The same for a voice too short to show its timbre.
+
+It counts while no other one was heard in the call."""
 TIMBRE_MS = 900
 """How much of a voice shows its timbre. Until then one between the two levels is undecided."""
 ECHO = 0.6
