@@ -122,9 +122,9 @@ def _stopped(heard: Heard) -> Counted:
 
 
 def _went_on(heard: Heard) -> Counted:
-    label, replies = heard.stimulus, heard.scene.replies
-    is_last = label is not None and heard.scene.reply_over(label.on_ms) is replies[-1]
-    return Counted(is_last and not replies[-1].is_cut, 1)
+    label = heard.stimulus
+    reply = None if label is None else heard.scene.reply_over(label.on_ms)
+    return Counted(reply is not None and not reply.is_cut, 1)
 
 
 def _ignored(heard: Heard) -> Counted:
