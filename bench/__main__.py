@@ -2,9 +2,9 @@
 
 WHAT is any of `talk`, `double-talk`, `stall`, `stalled`, `churn`, `burst`, `barge-in`, `codecs`, `local`, `log`,
 `fold`, `stores`, `resume`, `testkit`, `rooms`, `overload`, `interruption`, `mcp`, `listen`, `endpointing`,
-`near-voice`, `ears`, `speculation`, `echo`, `consent`, `claims`, `claims-in-time`, `tool-calls`; default: all of them
-but `resume`, which takes half an hour, and those that measure listening, consent, claims or tool calls, from `listen`
-on.
+`near-voice`, `ears`, `speculation`, `echo`, `consent`, `claims`, `claims-in-time`, `tool-calls`, `strangers`; default:
+all of them but `resume`, which takes half an hour, and those that measure listening, consent, claims or tool calls,
+from `listen` on.
 """
 
 from __future__ import annotations
@@ -38,6 +38,7 @@ ONLY_BY_NAME = {
     "near-voice",
     "resume",
     "speculation",
+    "strangers",
     "tool-calls",
 }
 
@@ -52,8 +53,12 @@ def main() -> None:
     parser.add_argument("--cuts", type=int, default=1_000_000, help="sockets that are cut (resume)")
     parser.add_argument("--n", type=int, default=1_000, help="stimuli (listen), calls (consent)")
     parser.add_argument(
-        "--words", type=Path, metavar="FILE", help="where transcripts are kept (listen, speculation, echo, consent)"
+        "--words",
+        type=Path,
+        metavar="FILE",
+        help="where transcripts are kept (listen, speculation, echo, consent, strangers)",
     )
+    parser.add_argument("--seed", type=int, default=0, help="another number draws other strangers (strangers)")
     parser.add_argument("--quick", action="store_true", help="one round of 4 s, fewer calls and runs: an impression")
     parser.add_argument("--json", type=Path, metavar="FOLDER", help="also write everything measured there")
     parser.add_argument("--write", action="store_true", help="put the results into their page of docs")
@@ -218,6 +223,11 @@ def _measurements(options: argparse.Namespace) -> dict[str, Callable[[], Awaitab
 
         return measure_in_time(4 if quick else 20)
 
+    def strangers() -> Awaitable[Section]:
+        from bench.strangers import COUNT, QUICK, measure_strangers
+
+        return measure_strangers(QUICK if quick else COUNT, say, words=options.words, seed=options.seed)
+
     def listen() -> Awaitable[Section]:
         from bench.listen import measure_listen
 
@@ -237,6 +247,7 @@ def _measurements(options: argparse.Namespace) -> dict[str, Callable[[], Awaitab
         "near-voice": near_voice,
         "ears": ears,
         "speculation": speculation,
+        "strangers": strangers,
         "echo": echo,
         "consent": consent,
         "fold": fold,

@@ -178,8 +178,12 @@ def hear_script(
     recognises: bool = True,
     settings: dict[str, Any] | None = None,
     greeting: str | None = None,
+    on_record: Callable[[CallRecord], None] = lambda _: None,
 ) -> Heard:
-    """Play one call of these steps; `settings` are added to those of the call, whose agent may greet."""
+    """Play one call of these steps; `settings` are added to those of the call, whose agent may greet.
+
+    `on_record` gets all that happened.
+    """
     mind = _Mind()
     loop = VirtualLoop()
     looked: list[tuple[float, str]] = []
@@ -219,6 +223,7 @@ def hear_script(
         record = failure.record
     finally:
         loop.close()
+    on_record(record)
     return _heard(script, record, looked)
 
 

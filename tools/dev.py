@@ -40,7 +40,10 @@ SIZES = {"core": "220 MB", "test": "900 MB", "speech": "320 MB"}
 TOOLS = {
     "chromium": (("chromium", "chromium-browser", "google-chrome", "chrome"), "chromium", "the browser tests"),
     "espeak-ng": (("espeak-ng",), "espeak-ng", "the tests of the last-resort voice"),
+    "flite": (("flite",), "flite", "some voices of bench strangers"),
+    "festival": (("text2wave",), "festival festvox-kdlpc16k festvox-us-slt-hts", "some voices of bench strangers"),
 }
+AT_NIGHT = ("flite", "festival")
 # Which tests run where (docs/checks.md). Browser tests need processes of their own: the event loop of Playwright
 # and those of the asyncio tests cannot share one. Two, because a page mostly waits for sound to be played.
 WEB_TESTS = "tests/web"
@@ -246,10 +249,14 @@ def has_tool(name: str) -> bool:
 
 
 def system_tools() -> None:
-    """Install what is absent by apt-get where root, else name the line that does; its tests then skip and say so."""
-    absent = [name for name in TOOLS if not has_tool(name)]
+    """Install what is absent by apt-get where root, else name the line that does; its tests then skip and say so.
+
+    What only the night needs is left out by day.
+    """
+    is_night = os.environ.get("REALTIME_NIGHTLY") == "1"
+    absent = [name for name in TOOLS if (is_night or name not in AT_NIGHT) and not has_tool(name)]
     if absent and is_root() and shutil.which("apt-get"):
-        packages = [TOOLS[name][1] for name in absent]
+        packages = [package for name in absent for package in TOOLS[name][1].split()]
         say("apt-get install " + " ".join(packages))
         env = dict(os.environ, DEBIAN_FRONTEND="noninteractive")
         subprocess.run(["apt-get", "update", "-qq"], env=env, check=False)
@@ -257,7 +264,7 @@ def system_tools() -> None:
         subprocess.run(quiet, env=env, stdout=subprocess.DEVNULL, check=False)
         absent = [name for name in absent if not has_tool(name)]
     for name in absent:
-        line = {"darwin": BREW[name], "win32": WINGET[name]}.get(sys.platform, "apt-get install " + TOOLS[name][1])
+        line = {"darwin": BREW, "win32": WINGET}.get(sys.platform, {}).get(name, "apt-get install " + TOOLS[name][1])
         say(f"{name} is missing, so {TOOLS[name][2]} are skipped; install it with: {line}")
 
 

@@ -178,6 +178,19 @@ def test_an_absent_browser_is_named_where_it_cannot_be_installed(
     assert "apt-get install chromium" in capsys.readouterr().out
 
 
+@pytest.mark.parametrize(("night", "installs"), [("0", []), ("1", ["flite", "festival", "festvox-us-slt-hts"])])
+def test_what_only_the_night_needs_is_installed_at_night(
+    dev: ModuleType, monkeypatch: pytest.MonkeyPatch, commands: Commands, night: str, installs: list[str]
+) -> None:
+    monkeypatch.setenv("REALTIME_NIGHTLY", night)
+    monkeypatch.setattr(dev, "has_tool", lambda name: name not in ("flite", "festival"))
+    monkeypatch.setattr(dev, "is_root", lambda: True)
+    monkeypatch.setattr(dev.shutil, "which", lambda name: f"/usr/bin/{name}")
+    dev.system_tools()
+    assert {*installs} <= {word for words in commands.ran for word in words}
+    assert bool(commands.ran) is bool(installs)
+
+
 def test_failed_checks_are_all_run_and_named(
     dev: ModuleType, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
