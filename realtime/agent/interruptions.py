@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Protocol
 
 from realtime.agent.echo_watch import LOOK_MS as ECHO_LOOK_MS
@@ -202,8 +202,7 @@ class Interruptions:
         It is over a reply that is played, or the echo of one may not be over.
         """
         if self.current is not None:
-            # The same voice again, after a pause.
-            self.current.end_ms, self.current.over, self.current.has_paused = None, False, True
+            self.current.join(piece_id, model_start_ms)
             return True
         is_over_reply = self.is_alert()
         if not is_over_reply and not self._may_be_tail(lag_ms):
@@ -250,17 +249,16 @@ class Interruptions:
     def holds(self, event: InputEvent) -> bool:
         """Hold the event if it belongs to the voice that is undecided."""
         overlap = self.current
-        if overlap is None or event.item_id != overlap.piece_id:
+        if overlap is None or event.item_id not in overlap.piece_ids:
             return False
         overlap.held.append(event)
         match event:
             case m.ModelInputDoneEvent():
                 self.ended(overlap.start_ms + event.audio_end_ms - overlap.model_start_ms)
-            case m.ModelInputTranscriptionDoneEvent(transcript=transcript):
-                overlap.has_transcript = True
-                overlap.take_words(transcript, overlap.voiced_ms(0))
-            case m.ModelInputTranscriptionFailedEvent():
-                overlap.has_transcript = True
+            case m.ModelInputTranscriptionDoneEvent(item_id=piece_id, transcript=transcript):
+                overlap.take_transcript(piece_id, transcript)
+            case m.ModelInputTranscriptionFailedEvent(item_id=piece_id):
+                overlap.take_transcript(piece_id, None)
             case m.ModelInputCommittedEvent() | m.ModelInputTranscriptionDeltaEvent():
                 pass
         return True
@@ -294,7 +292,7 @@ class Interruptions:
         if overlap.dismissed == FAR_VOICE and overlap.end_ms is None:
             if self._is_far(clip(MIXED_MS)):
                 return Verdict.HOLD
-            overlap.begin_again(position_ms - FAR_MS, self._reply.played_ms())
+            self._begin_again(overlap, position_ms - FAR_MS)
         if overlap.look_is_due(position_ms) and self._recognise is not None:
             self._look(self._recognise, overlap, position_ms, clip, weigh_later)
             if self.current is not overlap:
@@ -353,7 +351,19 @@ class Interruptions:
             return
         overlap.echo = self._watch.compare(position_ms, clip(length_ms), self._rate_hz, far_end)
         if overlap.echo is not None and overlap.echo >= ECHO and overlap.end_ms is None:
-            overlap.begin_again(position_ms, self._reply.played_ms())
+            self._begin_again(overlap, position_ms)
+
+    def _begin_again(self, overlap: Overlap, position_ms: int) -> None:
+        left = overlap.begin_again(position_ms, self._reply.played_ms())
+        if not left:
+            return
+        self._forget_later(left)
+        self.forget_pieces(*(event for event in overlap.held if event.item_id in left))
+        overlap.held = [event for event in overlap.held if event.item_id not in left]
+
+    def _forget_later(self, piece_ids: Sequence[str]) -> None:
+        """What the model still reports of these pieces does not count."""
+        self._dismissed = [*self._dismissed, *piece_ids][-KEPT_DISMISSED:]
 
     def take(self, reason: str = "") -> Overlap:
         """Return the voice that takes the floor; there is no current one any more."""
@@ -384,10 +394,10 @@ class Interruptions:
         )
         return judgement.reason if judgement.verdict is Verdict.DISMISS else ""
 
-    def take_back(self, overlap: Overlap, reason: str, piece_id: str | None) -> None:
-        """A voice that took the floor asks for nothing; nor does the item that the model made of it."""
+    def take_back(self, overlap: Overlap, reason: str, piece_ids: Iterable[str]) -> None:
+        """A voice that took the floor asks for nothing; nor do the items that the model made of it."""
         self._tell("dismissed", reason, overlap=overlap)
-        if piece_id is not None:
+        for piece_id in piece_ids:
             self._reply.forget_piece(piece_id)
 
     def drop(self, reason: str) -> Overlap | None:
@@ -396,7 +406,7 @@ class Interruptions:
             return None
         self._dismiss(self.current, reason, None)
         overlap, self.current = self.current, None
-        self._dismissed = [*self._dismissed, overlap.piece_id][-KEPT_DISMISSED:]
+        self._forget_later(overlap.piece_ids)
         return overlap
 
     def forget_pieces(self, *reported: m.ModelEvent) -> None:

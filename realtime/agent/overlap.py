@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -120,12 +121,22 @@ class UsualVoice:
         return None if db is None or self._db is None else db - self._db
 
 
+class JoinedPiece(NamedTuple):
+    """A further piece of a voice: the model found an end before it."""
+
+    piece_id: str
+    model_start_ms: int
+    """Where it begins, as the model counts it."""
+    before_ms: int
+    """How long the voice had lasted before."""
+
+
 @dataclass(slots=True)
 class Overlap:
     """One voice over a reply. Positions are ms of the client's audio."""
 
     piece_id: str
-    """The id of the user's item, if the voice takes the floor."""
+    """The id of the user's item, if the voice takes the floor: that of its first piece."""
     start_ms: int
     model_start_ms: int
     """The same as the model counts it."""
@@ -159,10 +170,39 @@ class Overlap:
     """Share of its sound that the played audio explains; None: not measured."""
     echo_ms: int = 0
     """Length of the voice when that was measured."""
-    has_transcript: bool = False
-    """Whether the model has said its words."""
+    joined: list[JoinedPiece] = field(default_factory=list)
+    """Its further pieces: the model found an end in each pause."""
+    transcripts: dict[str, str | None] = field(default_factory=dict)
+    """The words of its pieces as the model says them; None: it cannot."""
     held: list[InputEvent] = field(default_factory=list)
     """What the model reported of it meanwhile."""
+
+    @property
+    def piece_ids(self) -> tuple[str, ...]:
+        """Its pieces, in spoken order."""
+        return (self.piece_id, *(piece.piece_id for piece in self.joined))
+
+    @property
+    def has_transcript(self) -> bool:
+        """Whether the model has said the words of all pieces."""
+        return self.transcripts.keys() >= {*self.piece_ids}
+
+    def join(self, piece_id: str, model_start_ms: int) -> None:
+        """The same voice goes on after a pause, as another piece."""
+        self.joined.append(JoinedPiece(piece_id, model_start_ms, self.voiced_ms(0)))
+        self.end_ms, self.over, self.has_paused = None, False, True
+
+    def take_transcript(self, piece_id: str, words: str | None) -> None:
+        """Take what the model says of a piece; None: it cannot."""
+        self.transcripts[piece_id] = words
+        if words is None:
+            return
+        said = " ".join(text for one in self.piece_ids if (text := self.transcripts.get(one)))
+        next_piece = self.piece_ids.index(piece_id)
+        if next_piece == len(self.joined):
+            self.take_words(said, self.voiced_ms(0))
+        elif (covers_ms := self.joined[next_piece].before_ms) >= self.words_ms:
+            self.words, self.words_ms = said, covers_ms
 
     def voiced_ms(self, position_ms: int) -> int:
         """How long the voice has lasted."""
@@ -206,14 +246,22 @@ class Overlap:
         self.echo_ms = come_ms
         return ECHO_MS if self.was_echo else min(come_ms + ECHO_MARGIN_MS, ECHO_MS)
 
-    def begin_again(self, position_ms: int, played_ms: int) -> None:
-        """So far it was an echo, or came from elsewhere: the user's voice begins here."""
+    def begin_again(self, position_ms: int, played_ms: int) -> list[str]:
+        """So far it was an echo, or came from elsewhere: the user's voice begins here.
+
+        Returns the pieces before, which are no part of it any more.
+        """
         self.model_start_ms += position_ms - self.start_ms
         self.start_ms, self.played_ms = position_ms, played_ms
         self.was_echo, self.has_paused = True, False
         self.echo_ms = self.looks = self.words_ms = 0
         self.unasked_ms = -1
         self.words = None
+        left = [*self.piece_ids[:-1]]
+        if left:
+            self.piece_id = self.piece_ids[-1]
+            self.joined.clear()
+        return left
 
     def judge(
         self,

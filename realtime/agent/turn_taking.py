@@ -256,9 +256,27 @@ class TurnTaking:
                 self._speech_stopped(overlap.end_ms)
                 self.input.close_gate()
             return
-        self._replay.started(self.user_turns.turn_of(overlap.piece_id), overlap.piece_id, overlap.model_start_ms)
-        for event in overlap.held:
-            self.on_input(event)
+        self._take_pieces(overlap)
+
+    def _take_pieces(self, overlap: Overlap) -> None:
+        """Make one turn of the provider's pieces of a voice."""
+        turn = self.user_turns.turn_of(overlap.piece_id)
+        self._replay.started(turn, overlap.piece_id, overlap.model_start_ms)
+        for piece in overlap.joined:
+            self.user_turns.remember(turn, piece.piece_id)
+            self._replay.started(turn, piece.piece_id, piece.model_start_ms)
+        starts_ms = {piece.piece_id: piece.model_start_ms + self.input.skipped_ms for piece in overlap.joined}
+        for piece_id in overlap.piece_ids:
+            if piece_id in starts_ms:
+                self._tell_start(turn.item_id, starts_ms[piece_id])
+            for event in overlap.held:
+                if event.item_id != piece_id:
+                    continue
+                if isinstance(event, m.ModelInputDoneEvent) and piece_id != overlap.piece_ids[-1]:
+                    self._replay.stopped(piece_id, event.audio_end_ms)
+                    self.user_turns.tell_end(event.audio_end_ms + self.input.skipped_ms)
+                else:
+                    self.on_input(event)
 
     def _drop_voice(self, reason: str = "") -> None:
         """The voice over the reply is no turn."""
@@ -288,7 +306,8 @@ class TurnTaking:
         asks = not rest and profile.says_given_words and self.resumption.may_ask
         if not (rest or asks) or Action.RESUME not in self.signal(Signal.MISTAKEN):
             return
-        self.interruptions.take_back(cut.overlap, reason, piece_id)
+        earlier = cut.overlap.piece_ids[:-1] if self.turn.authority == "provider" else ()
+        self.interruptions.take_back(cut.overlap, reason, () if piece_id is None else (*earlier, piece_id))
         if rest:
             for signal in self.responses.resume(rest, is_whole=cut.is_whole, overrides=cut.overrides):
                 self.signal(signal)
@@ -422,7 +441,10 @@ class TurnTaking:
         actions = self.signal(Signal.SPEECH_STARTED, lag_ms=lag_ms)
         turn = self.user_turns.begin(piece_id, goes_on=Action.WITHDRAW in actions)
         self.answers.voice_began(turn.item_id, start_ms)
-        self._emit(s.AgentInputStartedEvent(item_id=turn.item_id, audio_start_ms=start_ms, **self._context.who))
+        self._tell_start(turn.item_id, start_ms)
+
+    def _tell_start(self, item_id: str, start_ms: int) -> None:
+        self._emit(s.AgentInputStartedEvent(item_id=item_id, audio_start_ms=start_ms, **self._context.who))
 
     def on_input(self, event: m.ModelInputStartedEvent | InputEvent) -> None:
         """Follow what the model makes of the user's audio: voices, turns, words."""

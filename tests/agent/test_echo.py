@@ -252,6 +252,37 @@ async def test_words_of_the_echo_before_an_interruption_are_not_the_users() -> N
         assert 1_700 <= started.audio_start_ms <= 2_400, "where the user began, not the echo"
 
 
+@pytest.mark.parametrize("interrupts", [False, True], ids=["all echo", "a user over it"])
+async def test_pieces_of_an_echo_are_no_turn_however_slow_recognition_is(interrupts: bool) -> None:
+    """A busy computer still recognises the one before when the provider finds the next."""
+    profile = msgspec.structs.replace(PROFILE, leaves_responses=True)
+    config = SessionConfig(turn_detection=TurnDetection(interruption="selective"), audio=KEEPS_ECHO)
+    microphone = echo(SECONDS)
+    if interrupts:
+        voice = voiced("barge_in.wav")[: RATE_HZ * 3 // 2]
+        microphone[3 * RATE_HZ :][: len(voice)] += 2 * voice
+    async with call(profile=profile, config=config, recognise=lambda pcm, hz, then: None) as made:
+        made.receive(c.ClientTextAppendEvent(text="Where can I eat?"))
+        say(made, agent_speech(SECONDS))
+        await hear(made, microphone[:RATE_HZ])
+        made.link.hear_start("first", 300)
+        await hear(made, microphone[RATE_HZ : 2 * RATE_HZ])
+        made.link.hear_end("first", 1_900)
+        await hear(made, microphone[2 * RATE_HZ : RATE_HZ * 5 // 2])
+        made.link.hear_start("second", 2_300)
+        made.link.say(m.ModelInputTranscriptionDoneEvent(item_id="first", transcript="The market is open"))
+        await hear(made, microphone[RATE_HZ * 5 // 2 : RATE_HZ * 5])
+        made.link.hear_end("second", 4_900, "Stop, please." if interrupts else "until six.")
+        await hear(made, noise(RATE_HZ * 4))
+        assert [message.item_id for message in made.link.got(base.ItemDelete)] == [
+            "first",
+            *["second"] * (not interrupts),
+        ]
+        said = [words for who, words in made.transcript() if who == "user"]
+        assert said == ["Where can I eat?", *["Stop, please."] * interrupts]
+        assert len(made.of(s.AgentInputStartedEvent)) == len(made.of(s.AgentInputDoneEvent)) == interrupts
+
+
 async def test_a_report_about_the_microphone_does_not_reach_the_model() -> None:
     async with call() as made:
         made.receive(c.ClientSessionUpdateEvent(config={"audio": {"cancels_echo": False}}))

@@ -327,6 +327,71 @@ async def test_a_backchannel_is_deleted_at_the_provider() -> None:
         assert len(made.link.got(base.ResponseCreate)) == 1, "that of the typed turn"
 
 
+async def two_pieces(made: Call, first: str, ear: FakeEar) -> None:
+    """A voice over a reply is undecided in its pause, in which the provider finds an end, and goes on."""
+    await voice_begins(made)
+    hear(made, 1_500)
+    made.link.hear_end("item_1", 1_350)
+    hear(made, 1_700)
+    made.link.hear_start("item_2", 1_600)
+    made.link.say(m.ModelInputTranscriptionDoneEvent(item_id="item_1", transcript=first))
+    hear(made, 2_100)
+    assert decisions(made) == [("possible", "")]
+    assert len(ear.waiting) == 1
+
+
+async def test_a_backchannel_in_two_pieces_is_no_turn_and_both_are_deleted() -> None:
+    ear = FakeEar(waits=True)
+    async with by_provider(ear=ear) as made:
+        await two_pieces(made, "Mm-hmm.", ear)
+        made.link.hear_end("item_2", 2_000, "Yeah.")
+        hear(made, 2_200)
+        ear.waiting.pop()("Mm-hmm.")
+        hear(made, 2_500)
+        ear.waiting.pop()("Mm-hmm. Yeah.")
+        assert decisions(made) == [("possible", ""), ("dismissed", "backchannel")]
+        assert [message.item_id for message in made.link.got(base.ItemDelete)] == ["item_1", "item_2"]
+        assert [event.type for event in made.seen if event.type.startswith("agent_input")] == []
+        assert [who for who, _ in made.transcript()] == ["user", "assistant"]
+        made.link.hear_start("next", 2_400)
+        made.link.hear_end("next", 2_500, "Stop.")
+        assert made.transcript()[-1] == ("user", "Stop."), "the next voice is one of its own"
+
+
+@pytest.mark.parametrize("lasts", [False, True], ids=["decided behind it", "decided while it lasts"])
+async def test_an_interruption_in_two_pieces_is_one_turn_of_all_its_words_and_answered_once(lasts: bool) -> None:
+    ear = FakeEar(waits=True)
+    async with by_provider(ear=ear) as made:
+        await two_pieces(made, "Mm-hmm.", ear)
+        words = "Which huts are open?"
+        if lasts:
+            ear.waiting.pop()(f"Mm-hmm. {words}")
+            assert len(made.link.got(base.ResponseCreate)) == 1
+            made.link.hear_end("item_2", 2_300, words)
+        else:
+            made.link.hear_end("item_2", 2_300, words)
+        assert decisions(made)[-1] == ("confirmed", "words")
+        assert made.transcript()[-1] == ("user", f"Mm-hmm. {words}")
+        assert len(made.link.got(base.ResponseCreate)) == 2
+        assert made.link.got(base.ItemDelete) == []
+        turn = [event for event in made.seen if isinstance(event, (s.AgentInputStartedEvent, s.AgentInputDoneEvent))]
+        assert [event.type.rpartition("_")[2] for event in turn] == ["started", "done", "started", "done"]
+        assert len({event.item_id for event in turn}) == 1
+        assert len(made.of(s.AgentInputCommittedEvent)) == 1
+
+
+async def test_an_interruption_in_two_pieces_that_asks_for_nothing_is_taken_back_with_both() -> None:
+    ear = FakeEar(waits=True)
+    async with by_provider(ear=ear) as made:
+        await two_pieces(made, "Mm-hmm.", ear)
+        ear.waiting.pop()("Mm-hmm. Tell me more")
+        hear(made, 2_200)
+        assert decisions(made)[-1] == ("confirmed", "words")
+        made.link.hear_end("item_2", 2_300, "Yeah.")
+        assert decisions(made)[-1] == ("dismissed", "backchannel")
+        assert [message.item_id for message in made.link.got(base.ItemDelete)] == ["item_1", "item_2"]
+
+
 async def test_an_interruption_cancels_the_response_that_the_provider_goes_on_with() -> None:
     async with by_provider(ear=FakeEar("Wait.")) as made:
         made.receive(c.ClientTextAppendEvent(text="Tell me."))

@@ -300,7 +300,10 @@ class ScriptedServer:
         golden = self._golden[event_type]
         assert fields.keys() <= golden.keys()
         assert self._socket is not None
-        self._socket.send(json.dumps(golden | fields))
+        event = golden | fields
+        if event_type == "server_audio_item":
+            self._items[event["item_index"]] = event["item_id"]
+        self._socket.send(json.dumps(event))
 
     def golden(self, event_type: str) -> dict[str, Any]:
         """The golden frame of this type."""
@@ -310,7 +313,6 @@ class ScriptedServer:
         """A response whose voice is one burst of a constant value."""
         assert self._socket is not None
         index = int(item_id.rpartition("_")[2])
-        self._items[index] = item_id
         self.send("agent_response_created", response_id=response_id)
         self.send("server_audio_item", item_index=index, item_id=item_id, response_id=response_id, format=PCM_24)
         header = struct.pack("<BBHIQ", 2, 0, 0, index, 0)

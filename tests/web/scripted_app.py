@@ -6,7 +6,18 @@ import numpy as np
 
 from realtime.agent import Delegate, ReActAgent, RealtimeAgent
 from realtime.message import ToolResultBlock
-from realtime.model.base import AudioAppend, ItemCreate, ModelInput, ResponseCreate, ToolResult
+from realtime.model.base import (
+    CONTINUE_ANSWER,
+    AudioAppend,
+    Connection,
+    History,
+    ItemCreate,
+    ModelInput,
+    OnEvent,
+    ResponseCreate,
+    Settings,
+    ToolResult,
+)
 from realtime.model.chat.base import ChatModelBase, ChatResponse
 from realtime.model.local import LocalRealtimeModel
 from realtime.model.scripted import (
@@ -19,6 +30,7 @@ from realtime.model.scripted import (
     SpeechStart,
     Step,
 )
+from realtime.runtime import Runtime
 from realtime.tool import Toolkit
 from tests.agent.thinking import PlainFormatter, call, say
 
@@ -144,23 +156,58 @@ def answer_pcm(number: int) -> np.ndarray:
     return (number * (_PERIOD + 1) + 1 + np.arange(ANSWER_SAMPLES) % _PERIOD).astype("<i2")
 
 
+REST = len(UTTERANCES) + 1
+"""The number of what follows a broken-off answer: its samples are no answer's."""
+
+
+def rest_of_answer(heard: str) -> str:
+    """The words of the answer behind those that were heard."""
+    return ANSWER.removeprefix(heard).strip()
+
+
+def rest_pcm(words: str) -> np.ndarray:
+    """The speech of these words behind a broken-off answer."""
+    return answer_pcm(REST)[: ANSWER_SAMPLES // len(ANSWER.split()) * len(words.split())]
+
+
 def make_slow_listener() -> RealtimeAgent:
     """Like `make_listener`, with speech no faster than real time."""
     return make_listener(pace=1.0)
 
 
+class Listener(ScriptedModel):
+    """A model that knows what was heard of the latest answer before it was connected."""
+
+    heard = ""
+
+    async def connect(self, *, settings: Settings, on_event: OnEvent, history: History, runtime: Runtime) -> Connection:
+        answers = [item.text for item in history() if item.role == "assistant"]
+        self.heard = answers[-1] if answers else ""
+        return await super().connect(settings=settings, on_event=on_event, history=history, runtime=runtime)
+
+
 def make_listener(pace: float | None = None) -> RealtimeAgent:
-    """An agent that recognizes an utterance by its sample value, and answers each with its own speech."""
+    """An agent that recognizes an utterance by its sample value, and answers each with its own speech.
+
+    It goes on with an answer that was broken off, behind the words that were heard.
+    """
     position = speaking = typed = 0
+    goes_on = False
 
     def answer(number: int) -> Speak:
         return Speak(ANSWER, answer_pcm(number).tobytes(), pace=pace, wait=False)
 
     def react(message: ModelInput) -> list[Step]:
-        nonlocal position, speaking, typed
+        nonlocal position, speaking, typed, goes_on
         match message:
+            case ItemCreate(item=item) if item.text == CONTINUE_ANSWER:
+                goes_on = True
             case ItemCreate(item=item):
                 typed = UTTERANCES.index(item.text) + 1
+            case ResponseCreate() if goes_on:
+                goes_on = False
+                words = rest_of_answer(model.heard)
+                return [Speak(words, rest_pcm(words).tobytes(), pace=pace, wait=False, to=message)]
             case ResponseCreate():
                 return [answer(typed)]
             case AudioAppend(pcm=pcm):
@@ -176,4 +223,5 @@ def make_listener(pace: float | None = None) -> RealtimeAgent:
                 pass
         return []
 
-    return RealtimeAgent("Clerk", "Answer questions.", ScriptedModel(react))
+    model = Listener(react)
+    return RealtimeAgent("Clerk", "Answer questions.", model)

@@ -51,11 +51,13 @@ def test_a_reply_says_why_voices_did_not_stop_it_and_why_one_did(scripted: Scrip
     scripted.send("agent_interruption", item_id="item_1", state="possible", reason="")
     scripted.send("agent_interruption", item_id="item_1", state="dismissed", reason="backchannel")
     went_on = reply.get_by_text("Went on: only “mm-hm” or the like", exact=True)
+    expect(went_on).to_be_visible()
     expect(went_on).to_have_attribute("aria-live", "off")
     scripted.send("agent_interruption", item_id="item_1", state="confirmed", reason="answer")
     scripted.send("agent_item_truncated", item_id="item_1", transcript="Once upon")
     expect(reply.locator(".mark").last).to_have_text("Interrupted here: an answer to its question")
-    expect(went_on).to_be_visible()
+    # A reply that was stopped did not go on: its bubble does not say both.
+    expect(reply.locator(".mark:visible")).to_have_count(1)
 
 
 def test_a_browser_that_cancels_no_echo_is_named_with_a_remedy(scripted: ScriptedServer) -> None:

@@ -3,6 +3,7 @@
 import random
 from pathlib import Path
 
+import numpy as np
 import pytest
 from playwright.sync_api import Page, expect
 
@@ -11,12 +12,13 @@ from realtime.state.sqlite import SqliteStore
 from tests.volumes import SEED, volume
 from tests.web.conftest import LineTo, OpenPage, Serve, Serving
 from tests.web.pages import LISTENING, captions, end_call, snapshot, start_talking, until, write
-from tests.web.scripted_app import ANSWER, ANSWER_SAMPLES, UTTERANCES
+from tests.web.scripted_app import ANSWER, ANSWER_SAMPLES, REST, UTTERANCES, rest_of_answer, rest_pcm
 from tests.web.scripted_user import (
     INTERRUPTED,
     answer_ranges,
     assert_cut_words_are_those_played,
     assert_each_once,
+    heard,
     put_user,
 )
 
@@ -156,19 +158,23 @@ def test_a_server_killed_in_mid_answer_goes_on_with_the_call_once_it_is_back(
     # The voice stands still, so the user does not interrupt yet.
     assert page.evaluate("user.next") == 2
     serve(f"{APP}:make_slow_listener", port=server.port)
-    # The page rewinds to what the store held; the server then sends the cut answer again.
-    until(page, f"user.back === 1 && {LISTENING}")
-    until(page, "realtime.snapshot().bubbles.at(3)?.status === 'cut'")
-    *before, cut = captions(page)
+    # The page rewinds to what the store held; the answer is cut there, and goes on behind the last heard word.
+    until(page, f"user.back === 1 && realtime.snapshot().bubbles.at(4)?.status === 'done' && {LISTENING}")
+    *before, cut, rest = captions(page)
     assert before == [*exchange(UTTERANCES[0]), ("user", UTTERANCES[1], "done")]
-    assert cut[0] == "agent"
+    assert (cut[0], cut[2]) == ("agent", "cut")
     assert cut[1] in ("Departures", "Departures considered")
+    assert rest == ("agent", rest_of_answer(cut[1]), "done"), "together each word once"
     # What was in the page's hands is not played either: the model knows only what was heard.
-    assert snapshot(page)["playback"]["rendered"] < 2 * ANSWER_SAMPLES
+    assert page.evaluate("user.counts[2]") < ANSWER_SAMPLES
+    spoken = rest_pcm(rest[1])
+    until(page, f"user.counts[{REST}] >= {len(spoken)}")
+    assert np.array_equal(heard(page)[-len(spoken) :], spoken)
+    assert page.evaluate(f"user.counts[{REST}]") == len(spoken)
     page.evaluate("user.counts[2] = Infinity")
     until(page, f"user.next === 3 && user.full && {LISTENING}")
-    assert captions(page) == [*before, cut, *exchange(UTTERANCES[2])]
-    assert answer_ranges(page)[2] == [0, ANSWER_SAMPLES]
+    assert captions(page) == [*before, cut, rest, *exchange(UTTERANCES[2])]
+    assert answer_ranges(page)[2:] == [[0, len(spoken)], [0, ANSWER_SAMPLES]]
     assert snapshot(page)["notices"] == []
 
 
