@@ -61,6 +61,8 @@ UNDECIDED_MS = 1_500
 WORDLESS_MS = 4_000
 """The same for a voice without words, or of hums: a cough or a radio is over or known by then."""
 BACKCHANNEL_MS = 350
+UNHEARD_MS = 400
+"""So much of a voice behind its last look may be words."""
 LOOK_WAIT_MS = 200
 """How long a voice waits for a look that covers it."""
 WORD_MS = 250
@@ -236,10 +238,11 @@ def _words(settings: Interruption, seen: Evidence) -> Judgement | None:
             # A look that ends before may not have heard the next word of a backchannel.
             is_known = seen.words_ms >= long_ms or seen.voiced_ms >= long_ms + LOOK_WAIT_MS
             is_long = seen.voiced_ms >= long_ms and is_known
-            if is_long and (seen.is_late or not seen.ended):
-                return Judgement(Verdict.CONFIRM, "speech")
-            if not seen.is_late:
-                return HOLD
+            may_say_more = seen.voiced_ms - seen.words_ms >= UNHEARD_MS
+            if seen.is_late and not may_say_more:
+                return Judgement(Verdict.DISMISS, "backchannel" if words else "no_words")
+            is_turn = seen.is_late or (is_long and not seen.ended)
+            return Judgement(Verdict.CONFIRM, "speech") if is_turn else HOLD
         return Judgement(Verdict.DISMISS, "backchannel" if words else "no_words")
     if seen.addressed is None and is_remark(seen.words, seen.talk, seen.names, is_over=seen.ended):
         if seen.is_late or (_seems_over(seen) and seen.words_ms >= seen.voiced_ms):

@@ -388,6 +388,49 @@ def test_settings_narrow_what_interrupts() -> None:
     assert judged(voiced_ms=700, words_expected=False, settings=Interruption(min_speech_ms=800)) == "hold"
 
 
+@pytest.mark.parametrize(
+    ("evidence", "found"),
+    [
+        ({"words": "Jill, could"}, "hold"),
+        ({"words": "Somebody is"}, "hold"),
+        ({"words": "Somebody is", "ended": True}, "confirm words"),
+        ({"ended": True}, "dismiss side_talk"),
+        ({"ended": True, "words_ms": 899}, "hold"),
+        ({"ended": True, "words_ms": 899, "is_late": True}, "dismiss side_talk"),
+        ({"silent_ms": 160}, "dismiss side_talk"),
+        ({"silent_ms": 159}, "hold"),
+        ({"voiced_ms": 3_999}, "hold"),
+        ({"voiced_ms": 4_000}, "confirm words"),
+        ({"ended": True, "is_answer_expected": True}, "confirm answer"),
+        ({"ended": True, "names": ("Jill",)}, "confirm words"),
+        ({"ended": True, "talk": ("jill",)}, "confirm words"),
+        ({"ended": True, "addressed": True}, "confirm addressed"),
+        ({"words": "What a lovely story.", "ended": True}, "dismiss backchannel"),
+        ({"words": "What a lovely story, and who wrote"}, "confirm words"),
+    ],
+)
+def test_a_remark_to_someone_beside_is_held_while_it_lasts_and_dismissed_at_its_end(
+    evidence: dict[str, Any], found: str
+) -> None:
+    assert judged(**{"voiced_ms": 900, "words": "Jill, could you hold the baby?"} | evidence) == found
+
+
+def test_an_assent_whose_last_look_is_late_goes_by_unless_it_lasted_too_long_for_one() -> None:
+    known = {"words": "Yeah.", "ended": True, "words_ms": 300}
+    assert judged(voiced_ms=719, **known) == "hold"
+    assert judged(voiced_ms=699, is_late=True, **known) == "dismiss backchannel"
+    assert judged(voiced_ms=700, is_late=True, **known) == "confirm speech"
+
+
+@pytest.mark.parametrize(
+    "word", ["Stop", "Warte", "Attends", "Espera", "Aspetta", "Pare", "等一下", "待って", "Stop it"]
+)
+def test_an_order_to_stop_counts_from_afar_in_each_language(word: str) -> None:
+    assert judged(voiced_ms=600, words=word, level_db=-9.0) == "confirm stop_words"
+    assert judged(voiced_ms=600, words=f"Um, {word}", level_db=-9.0) == "confirm stop_words"
+    assert judged(voiced_ms=900, words=f"Tell {word}", level_db=-9.0) == "dismiss far_voice"
+
+
 @given(st.text(max_size=60), st.integers(0, 5_000), st.booleans(), st.one_of(st.none(), st.floats(-60, 30)))
 def test_any_evidence_gets_a_verdict(words: str, voiced_ms: int, ended: bool, level_db: float | None) -> None:
     found = Interruption().judge(

@@ -2,7 +2,6 @@
 
 import pytest
 
-from realtime.turn.interruption import Evidence, Interruption
 from realtime.turn.remarks import is_remark, rest_of_assent
 from realtime.turn.small_talk import DEFAULT_BACKCHANNELS, tokens_of
 
@@ -66,21 +65,3 @@ def test_what_names_the_agent_or_has_words_of_the_talk_is_no_remark() -> None:
     assert is_remark("The neighbours have a new car.", tokens_of("The nights are cold."))
     assert not is_remark("The neighbours have a new car.", tokens_of("A new car costs more."))
     assert not is_remark("Oslo, two tickets please", tokens_of("From Oslo or from Bergen?"))
-
-
-def judged(words: str, voiced_ms: int = 900, **more: object) -> str:
-    found = Interruption().judge(Evidence(voiced_ms=voiced_ms, words=words, words_ms=voiced_ms, **more))  # type: ignore[arg-type]
-    return f"{found.verdict} {found.reason}".strip()
-
-
-def test_a_remark_is_held_while_it_lasts_and_dismissed_at_its_end() -> None:
-    assert judged("Jill, could you") == judged("Jill, could") == judged("Somebody is") == judged("The dog") == "hold"
-    assert judged("Jill, could you hold the baby?", ended=True) == "dismiss side_talk"
-    assert judged("Jill, could you hold the baby?", voiced_ms=4_000) == "confirm words", "it goes on for too long"
-    assert judged("Jill, could you hold the baby?", ended=True, is_answer_expected=True) == "confirm answer"
-    assert judged("Jill, could you hold it?", ended=True, names=("Jill",)) == "confirm words"
-
-
-def test_an_assent_of_any_wording_goes_by_and_one_that_goes_on_is_a_turn() -> None:
-    assert judged("What a lovely story.", ended=True) == "dismiss backchannel"
-    assert judged("What a lovely story, and who wrote") == "confirm words"
