@@ -37,7 +37,7 @@ FAR_MS = 300
 """How much of a voice shows its level; weak onsets are shorter."""
 QUIETER_DB = -14.0
 """The same for a voice that sounds like the user's: people turn away, sit back, and gain control turns them down."""
-MAYBE_DB = -9.0
+MAYBE_DB = -7.5
 """The same for a voice too short to show its timbre.
 
 It counts while no other one was heard in the call."""
