@@ -237,8 +237,8 @@ async def test_the_client_of_the_quickstart_shows_the_answer_of_an_agent_that_sa
     capsys: pytest.CaptureFixture[str], greeting: str, says: list[str]
 ) -> None:
     async def enter(agent: RealtimeAgent) -> None:
-        for words in says:
-            await agent.say(words)
+        for line in says:
+            await agent.say(line)
 
     agent = RealtimeAgent("Robin", "You are Robin.", open_model("local"), greeting=greeting, on_enter=enter)
     async with serving(lambda: agent) as place:
