@@ -14,7 +14,7 @@ import pytest
 from fastapi import APIRouter
 from websockets.exceptions import InvalidStatus
 
-from realtime import Toolkit, voice_router
+from realtime import Toolkit, open_model, voice_router
 from realtime.agent import RealtimeAgent
 from realtime.event import ClientEvents
 from realtime.event.config import SessionConfig
@@ -229,6 +229,26 @@ async def test_the_client_of_the_quickstart_shows_the_answer_of_an_agent_that_gr
         script.append(Write("I am Robin."))
         lines = await printed_by_the_client(capsys, script, Toolkit([last_visit]), greeting="Greet the caller.")
         assert "I am Robin." in "".join(line.partition(" ")[2] for line in lines if "_delta" in line), greeting
+
+
+@pytest.mark.parametrize("greeting", ["", "Greet the caller."])
+@pytest.mark.parametrize("says", [["This call is free."], ["This call is free.", "It is recorded."], ["Free! " * 200]])
+async def test_the_client_of_the_quickstart_shows_the_answer_of_an_agent_that_says_more_first(
+    capsys: pytest.CaptureFixture[str], greeting: str, says: list[str]
+) -> None:
+    async def enter(agent: RealtimeAgent) -> None:
+        for line in says:
+            await agent.say(line)
+
+    agent = RealtimeAgent("Robin", "You are Robin.", open_model("local"), greeting=greeting, on_enter=enter)
+    async with serving(lambda: agent) as place:
+        code = quickstart_block("websockets.sync.client")
+        code = code.replace("ws://127.0.0.1:8000", place.url.replace("http", "ws"))
+        code = code.replace("Hello! Who are you?", "What is 12 times 7?")
+        await asyncio.to_thread(exec, code, {})
+    lines = capsys.readouterr().out.splitlines()
+    assert "84" in "".join(line.partition(" ")[2] for line in lines if "_delta" in line)
+    assert lines[-1].strip() == "agent_response_done"
 
 
 async def test_the_client_of_the_quickstart_waits_for_the_answer_behind_a_tool(

@@ -26,7 +26,7 @@ from realtime.errors import ProviderError, UsageError
 from realtime.event.base import Item
 from realtime.formatter import FormatterBase
 from realtime.memory import MemoryBase
-from realtime.message import Msg, UserMsg
+from realtime.message import Block, Msg, UserMsg
 from realtime.model.chat.answer import has_words
 from realtime.model.chat.base import ChatModelBase
 from realtime.model.chat.compression import replace_memory
@@ -219,7 +219,7 @@ class AgentInCall:
         agent = self._agent
         if agent.is_replying:
             raise UsageError(f"{agent.name} gives a reply outside of this call now", code="agent_replying")
-        asked = self._question(await self._bring_in_line(prompt.history), prompt.history)
+        asked = await self._bring_in_line(prompt.history)
         self._has_replied = True
         undo = None if prompt.kept is None else await agent.checkpoint()
         self._given = _turns(prompt.history)
@@ -249,25 +249,34 @@ class AgentInCall:
         if self._agent.from_call is added:
             self._agent.from_call = None
 
-    async def _bring_in_line(self, history: Sequence[Item], *, is_over: bool = False) -> list[Msg]:
-        """Let the memory hold what the history has; return what has no answer.
+    async def _bring_in_line(self, history: Sequence[Item], *, is_over: bool = False) -> Msg | None:
+        """Let the memory hold what the history has; return what the reply answers.
 
-        That is put in again by the reply to it; unless the call `is_over`, the memory does not hold it.
+        That is put in again by the reply to it; unless the call `is_over`, the memory does not hold it. It is always
+        one message: a reply as AgentScope's documents write it takes no list. What else has no answer stands before it.
         """
         memory = getattr(self._agent, "memory", None)
         messages = await memory.get_memory(prepend_summary=False) if isinstance(memory, MemoryBase) else []
         remembered, asked = self._memory.in_line(messages, history)
         self._remembers_users = any(msg.role == "user" for msg in remembered)
+        if not is_over:
+            asked = self._question(asked, history)
+        last = asked[-1] if asked else None
         if isinstance(memory, MemoryBase):
-            wanted = [*remembered, *asked] if is_over else remembered
+            wanted = [*remembered, *(asked if is_over else asked[:-1])]
             await to_its_end(replace_memory(memory, messages, wanted), MEMORY_S)
-        return asked
+        elif last is not None and len(asked) > 1:
+            blocks: list[Block] = [block for msg in asked for block in msg.content]
+            speaker = next((msg.name for msg in reversed(asked) if msg.role == "user"), last.name)
+            last = UserMsg(speaker, blocks, id=last.id)
+        return last
 
-    def _question(self, asked: list[Msg], history: Sequence[Item]) -> Msg | list[Msg] | None:
-        """Return what the reply answers; some words of a user are among it, unless it goes on after tools."""
-        if not any(msg.role == "user" for msg in asked) and not _is_tool(history):
-            asked = [*asked, UserMsg(USER, after_own_words(history) if self._remembers_users else LISTENING)]
-        return asked[0] if len(asked) == 1 else asked or None
+    def _question(self, asked: list[Msg], history: Sequence[Item]) -> list[Msg]:
+        """Return what has no answer, with words of a user; an agent with a chat model goes on after tools without."""
+        goes_on = _is_tool(history) and (asked or isinstance(getattr(self._agent, "model", None), ChatModelBase))
+        if goes_on or any(msg.role == "user" for msg in asked):
+            return asked
+        return [*asked, UserMsg(USER, after_own_words(history) if self._remembers_users else LISTENING)]
 
     def _language_model(self) -> FormattedLanguageModel:
         """Return the agent's chat model, for responses beside the conversation. Raises ProviderError without one."""

@@ -1,9 +1,10 @@
 """Content blocks of messages, tool calls and tool results.
 
 Frozen `msgspec` Structs with a `type` discriminator in JSON. The field names are those of AgentScope 2.x. Construction
-checks the types of the fields; `type="text"` may be given if it is the right one. Text, thinking, data and hint blocks
-get a generated `id` where none is given; calls and results have that of the call. JSON omits `created_at`,
-`finished_at` (ISO 8601, UTC) and `suggested_rules` where they are empty.
+checks the types of the fields; `type="text"` may be given if it is the right one, and what AgentScope 1.x writes is
+taken: a `tool_use` with an object as its input, a URL without a media type, a source as a dict. Text, thinking, data
+and hint blocks get a generated `id` where none is given; calls and results have that of the call. JSON omits
+`created_at`, `finished_at` (ISO 8601, UTC) and `suggested_rules` where they are empty.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from typing import Any, ClassVar, get_args
 import msgspec
 import pybase64
 
-from realtime.message.older import in_our_shape
+from realtime.message.older import in_our_shape, media_type_of
 from realtime.runtime import unique_id
 
 
@@ -59,14 +60,28 @@ class PermissionBehavior(StrEnum):
     ASK = "ask"
 
 
+def _written_before(kind: str, fields: dict[str, Any]) -> dict[str, Any]:
+    """Return the arguments of a constructor in our shape: AgentScope 1.x has fewer, and dicts among them."""
+    match kind, fields:
+        case ("tool_use", _):
+            shaped = in_our_shape({"type": "tool_use", **fields})
+            return {name: value for name, value in shaped.items() if name != "type"}
+        case ("url", {"url": str(url)}) if "media_type" not in fields:
+            return {**fields, "media_type": media_type_of(url)}
+        case ("data", {"source": Mapping() as source}):
+            return {**fields, "source": _source_of(source, "data")}
+    return fields
+
+
 class _BlockMeta(msgspec.StructMeta):
     """Checks field types at construction. Decoding bypasses it: it has checked the types already."""
 
     def __call__(cls, *args: Any, **fields: Any) -> Any:
         config = cls.__struct_config__
         given = fields.pop("type", config.tag)
-        if given != config.tag:
+        if given != config.tag and not (config.tag == "tool_call" and given == "tool_use"):
             raise ValueError(f"the type of a {cls.__name__} is {config.tag!r}, not {given!r}")
+        fields = _written_before(str(given), fields)
         if "extra" in cls.__struct_fields__:
             known = {name: fields.pop(name) for name in cls.__struct_fields__ if name in fields}
             fields = known | {"extra": {**known.get("extra", {}), **fields}}
@@ -483,22 +498,47 @@ def lower_state(data: Mapping[str, Any]) -> dict[str, Any]:
     return {**data, "state": state.lower()} if isinstance(state, str) else dict(data)
 
 
-def _media_block(kind: str, source: Base64Source | URLSource, fields: Mapping[str, Any]) -> DataBlock:
+Source = Base64Source | URLSource
+
+
+def _source_of(source: Mapping[str, Any], kind: str) -> Source:
+    """Return the source that a dict describes. Raises ValueError for another one."""
+    shaped = in_our_shape({"type": kind, "source": source})["source"]
+    try:
+        read: Source = msgspec.convert(shaped, Source, builtin_types=())
+    except msgspec.ValidationError as error:
+        raise ValueError(f"the source of a block: {error}") from error
+    return read
+
+
+def _media_block(kind: str, source: Source | Mapping[str, Any], fields: dict[str, Any]) -> DataBlock:
+    given = fields.pop("type", kind)
+    if given not in (kind, "data"):
+        raise ValueError(f"the type of {kind} content is {kind!r}, not {given!r}")
+    if isinstance(source, Mapping):
+        source = _source_of(source, kind)
+    if isinstance(source, URLSource) and not source.media_type.startswith(_MEDIA):
+        # An address may end in anything.
+        guessed = source.media_type == media_type_of(source.url)
+        source = msgspec.structs.replace(source, media_type=media_type_of(source.url, kind=kind)) if guessed else source
     if source.media_type.partition("/")[0] != kind:
         raise ValueError(f"{source.media_type!r} is no {kind}")
     return DataBlock(source=source, **fields)
 
 
-def ImageBlock(*, source: Base64Source | URLSource, **fields: Any) -> DataBlock:
+_MEDIA = ("image/", "audio/", "video/")
+
+
+def ImageBlock(*, source: Source | Mapping[str, Any], **fields: Any) -> DataBlock:
     """Make a DataBlock that holds an image. Raises ValueError for another media type."""
     return _media_block("image", source, fields)
 
 
-def AudioBlock(*, source: Base64Source | URLSource, **fields: Any) -> DataBlock:
+def AudioBlock(*, source: Source | Mapping[str, Any], **fields: Any) -> DataBlock:
     """Make a DataBlock that holds audio. Raises ValueError for another media type."""
     return _media_block("audio", source, fields)
 
 
-def VideoBlock(*, source: Base64Source | URLSource, **fields: Any) -> DataBlock:
+def VideoBlock(*, source: Source | Mapping[str, Any], **fields: Any) -> DataBlock:
     """Make a DataBlock that holds video. Raises ValueError for another media type."""
     return _media_block("video", source, fields)

@@ -16,7 +16,7 @@ from realtime.event import ClientEvents, ServerEvents
 from realtime.event import model as m
 from realtime.event.base import ContentPart, Item, ResponseOverrides
 from realtime.memory import InMemoryMemory
-from realtime.message import AssistantMsg, Msg, TextBlock, ThinkingBlock, UserMsg
+from realtime.message import AssistantMsg, Msg, TextBlock, ThinkingBlock, ToolCallBlock, ToolResultBlock, UserMsg
 from realtime.message.msg import check_pairs
 from realtime.model.base import ItemCreate, ItemTruncate, ResponseCancel, ResponseCreate
 from realtime.model.local.chat import FormattedLanguageModel
@@ -613,6 +613,59 @@ async def test_any_agent_can_be_spoken_to(remembers: bool) -> None:
         assert one.drafts.started == 0
     assert one.said == ["good day! good day!"] * 2
     assert agent.heard == ["good day"] * 2
+
+
+class Documented(AgentBase):
+    """Written as docs/agents.md writes an agent: its reply takes one message."""
+
+    def __init__(self, *, remembers: bool) -> None:
+        super().__init__("Clara")
+        self.memory = InMemoryMemory() if remembers else None
+        self.heard: list[str] = []
+        self.set_console_output_enabled(False)
+
+    async def reply(self, msg: Msg) -> Msg:
+        text = msg.get_text_content() or ""
+        self.heard.append(text)
+        answer = AssistantMsg(self.name, "And then it slept.")
+        if self.memory is not None:
+            await self.memory.add([msg, answer])
+        return answer
+
+
+HINT = Item(id="hint", role="system", content=(ContentPart(type="text", text="Go on where you stopped."),))
+AGAIN = Item(id="again", role="user", content=(ContentPart(type="text", text="Anyone there?"),))
+CALLED = Item(id="call", type="tool_call", role="assistant", tool_call=ToolCallBlock(id="c1", name="look", input="{}"))
+LOOKED = Item(id="result", type="tool_result", tool_result=ToolResultBlock(id="c1", name="look", output="It is dark."))
+
+
+@pytest.mark.parametrize("remembers", [True, False], ids=["memory", "no-memory"])
+@pytest.mark.parametrize(
+    ("unanswered", "heard"),
+    [
+        ([typed("Tell me a story."), ItemCreate(HINT)], ["Tell me a story.", "Go on where you stopped."]),
+        ([ItemCreate(HINT)], ["Go on where you stopped.", "(The caller is on the line and listens.)"]),
+        ([typed("Hello?"), ItemCreate(AGAIN)], ["Hello?", "Anyone there?"]),
+        ([ItemCreate(CALLED), ItemCreate(LOOKED)], ["(The caller is on the line and listens.)"]),
+    ],
+    ids=["resumed", "resumed-greeting", "two-turns", "after-tools"],
+)
+async def test_an_agent_gets_one_message_whatever_else_is_unanswered(
+    unanswered: list[ItemCreate], heard: list[str], remembers: bool
+) -> None:
+    agent = Documented(remembers=remembers)
+    async with voice_call(agent) as one:
+        one.send(*unanswered, ResponseCreate())
+        done = await one.until(m.ModelResponseDoneEvent)
+    assert (done.status, one.said) == ("completed", ["And then it slept."])
+    assert [line for text in agent.heard for line in text.split("\n")] == (heard[-1:] if remembers else heard)
+    if remembers:
+        remembered = await memory_of(agent)
+        assert [one.partition(": ")[2] for one in remembered if not one.startswith("assistant: (")][-2:] == [
+            heard[-1],
+            "And then it slept.",
+        ]
+        assert all(any(text in one for one in remembered) for text in heard)
 
 
 async def test_the_memory_of_any_agent_keeps_what_was_heard() -> None:

@@ -177,7 +177,7 @@ def test_a_block_has_a_fixed_type_and_is_read_from_its_bare_object(kind: str) ->
     """MSG-25, MSG-30, MSG-34, MSG-48, MSG-55, MSG-66: a wrong value is rejected. MSG-29: the right one is accepted.
     MSG-16: each block from its bare dict. MSG-45: what is dumped is JSON."""
     assert MAKERS[kind](type=kind).type == kind
-    for wrong in (*(MAKERS.keys() - {kind}), "tool_use", "", None):
+    for wrong in (*(MAKERS.keys() - {kind}), "" if kind == "tool_call" else "tool_use", "", None):
         with pytest.raises(ValueError, match=f"is '{kind}', not"):
             MAKERS[kind](type=wrong)
     block = MAKERS[kind](created_at="2026-01-01T00:00:00.000Z", finished_at="2026-01-01T00:00:01.000Z")
@@ -252,7 +252,6 @@ def test_data_travels_as_base64_text_and_is_taken_as_bytes_or_text() -> None:
         (ValueError, "not valid base64", Base64Source, {"data": "?iVBORw==", "media_type": "image/png"}),
         (TypeError, "data is bytes, not int", Base64Source, {"data": 7, "media_type": "image/png"}),
         (TypeError, "media_type", Base64Source, {"data": b""}),
-        (TypeError, "media_type", URLSource, {"url": "https://example.org/a.png"}),
     ]
     for kind, sentence, source_type, fields in wrong:
         with pytest.raises(kind, match=sentence):
@@ -359,3 +358,54 @@ def test_older_names_are_understood() -> None:
     assert AudioBlock(source=LINK).source == LINK
     with pytest.raises(ValueError, match="'audio/wav' is no video"):
         VideoBlock(source=LINK)
+
+
+PNG_DATA = {"type": "base64", "media_type": "image/png", "data": "iVBORw=="}
+
+
+@pytest.mark.parametrize(
+    ("block", "media_type"),
+    [
+        (ImageBlock(type="image", source=URLSource(type="url", url="https://a.b/c.png")), "image/png"),
+        (ImageBlock(type="image", source=URLSource(type="url", url="https://a.b/photo?id=3")), "image/*"),
+        (VideoBlock(type="video", source={"type": "url", "url": "https://a.b/c.mp4"}), "video/mp4"),
+        (AudioBlock(type="audio", source={"type": "base64", "data": "SUQzBA=="}), "audio/mpeg"),
+        (ImageBlock(type="image", source=PNG_DATA), "image/png"),
+        (DataBlock(type="data", source=PNG_DATA), "image/png"),
+        (DataBlock(source=URLSource(url="https://a.b/c.jpg")), "image/jpeg"),
+    ],
+)
+def test_media_are_made_by_the_names_and_arguments_of_agentscope(block: DataBlock, media_type: str) -> None:
+    assert (block.type, block.source.media_type) == ("data", media_type)
+    assert read_block(block.model_dump()) == block
+
+
+@pytest.mark.parametrize(
+    ("fields", "arguments"),
+    [
+        ({"type": "tool_use", "input": {"a": 1}}, {"a": 1}),
+        ({"type": "tool_use", "input": {"a": 1}, "raw_input": '{"a": 2}'}, {"a": 2}),
+        ({"type": "tool_use", "input": None}, {}),
+        ({"type": "tool_call", "input": '{"a": 1}'}, {"a": 1}),
+        ({"type": "tool_use"}, {}),
+    ],
+)
+def test_a_call_is_made_by_the_names_and_arguments_of_agentscope(fields: Any, arguments: dict[str, int]) -> None:
+    made = ToolUseBlock(id="1", name="f", **fields)
+    assert (made.type, made.arguments) == ("tool_call", arguments)
+
+
+@pytest.mark.parametrize(
+    ("make", "said"),
+    [
+        (lambda: ToolUseBlock(type="tool_result", id="1", name="f"), "'tool_call', not 'tool_result'"),
+        (lambda: TextBlock(type="tool_use", text="a"), "'text', not 'tool_use'"),
+        (lambda: ImageBlock(type="audio", source=PNG), "'image', not 'audio'"),
+        (lambda: AudioBlock(type="audio", source=URLSource(url="https://a.b/c.png")), "'image/png' is no audio"),
+        (lambda: ImageBlock(source={"type": "file", "path": "a"}), "the source of a block: .*'file'"),
+        (lambda: URLSource(type="base64", url="https://a.b/c.png"), "'url', not 'base64'"),
+    ],
+)
+def test_a_type_that_is_not_the_blocks_is_refused_in_a_sentence(make: Callable[[], object], said: str) -> None:
+    with pytest.raises(ValueError, match=said):
+        make()

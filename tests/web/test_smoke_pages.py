@@ -234,6 +234,17 @@ def test_a_failed_run_is_shown_first_with_its_failure_and_another_is_chosen_in_t
     assert page.url.endswith("#run-1")
 
 
+@pytest.mark.parametrize(
+    "name",
+    ["call_0a1b2c3d4e5f60718293a4b5c6d7e8f9", f"tests/voice/{'booking_' * 12}", "a" * 90, "Ein Anruf mit Worten"],
+    ids=["id", "path", "word", "words"],
+)
+def test_a_report_fits_a_phone_whatever_a_call_is_called(name: str, open_report: OpenReport) -> None:
+    page = open_report(short_call(name), viewport={"width": 390, "height": 800})
+    expect(page.locator("h2").filter(has_text=name)).to_be_visible()
+    assert page.evaluate("document.documentElement.scrollWidth") <= 390
+
+
 def test_captions_stand_below_the_speech_with_unplayed_words_struck_through(open_report: OpenReport) -> None:
     page = open_report(interrupted_call())
     anna = page.locator(".lane.agent .caption")

@@ -14,7 +14,16 @@ _TAG = re.compile(r"</?[a-zA-Z][^<>]*>")
 _LINE_MARK = re.compile(r"^[^\S\n]*(?:#{1,6}|[-*+>])\s+", re.MULTILINE)
 _MARKS = re.compile(r"[*`~|\\^{}\[\]<>]|(?<!\w)_+|(?<!_)_+(?!\w)")
 # Between numbers a sign is a word; elsewhere it is markup.
-_SIGN_WORDS = (("*", "times"), ("✕", "times"), ("✖", "times"), ("^", "to the power of"))
+_SIGN_WORDS = (("*", "times"), ("✕", "times"), ("✖", "times"))
+_CARET = re.compile(
+    r"(?<=[^\W_]|[)}\]])\s?\^\s?"
+    r"(?:\{([^{}\n]{1,40})\}|\(([^()\n]{1,40})\)|([+-]?(?:\d+(?:\.\d+)?|[a-zA-Zα-ω](?!\w))))"
+)
+"""A power as keyboards and LaTeX write it."""
+_TWO_STARS = re.compile(r"(?<=\w)\s?\*\*\s?([+-]?\d+(?:\.\d+)?)(?![\w*])")
+_BOLD = re.compile(r"(?<![\w\s])\*\*(?=\S)|(?:^|\s)\*\*(?=[^\s*])", re.MULTILINE)
+"""Where bold text may begin: two stars behind it are no power."""
+_FORMULA = re.compile(r"\$\$([^$]{1,500})\$\$|(?<![\w$])\$([^$\n]{1,200})\$(?![\w$])")
 _IN_ASCII = ((">=", "≥"), ("<=", "≤"), ("->", "→"), ("=>", "⇒"), ("<- ", "← "))
 """Signs as keyboards write them; `>=` before what it holds."""
 _LESS_OR_MORE = re.compile(r"(?<=([\w%)]))(\s?)([<>])(\s?)(?=[-\w.($€£])|(?<![\w%)<>])([<>])\s?(?=[.\d$€£])")
@@ -35,8 +44,8 @@ _TYPED_PRIMES = re.compile(r"(?<=\d)['’](\s?\d{1,2}(?:\.\d{1,4})?)[\"”]")
 _PRIME = re.compile(rf"(?<![\w.,])({_NUMBER})\s?([′″])(?=(\w?))")
 _ANGLE = re.compile(r"°[\s\d.,′]*$")
 _LONGEST_ANGLE = 20
-_RAISED = re.compile("[\u2070\u00b9\u00b2\u00b3\u2074-\u207b]+")
-"""Superscript digits and signs."""
+_RAISED = re.compile("[\u2070\u2071\u00b9\u00b2\u00b3\u2074-\u207f\u02b8\u02e3\u1d4f]+")
+"""Superscript digits, signs, and letters that stand for numbers."""
 _ABOUT = re.compile(r"(?<![\w~])~\s?(?=[\d$€£])")
 _BOX = re.compile(r"^([^\S\n]*(?:[-*+]|\d+[.)])\s+)\[([ xX])\]\s+", re.MULTILINE)
 _STARS = re.compile("[★☆⭐]\ufe0f?(?:\\s?[★☆⭐]\ufe0f?)+")
@@ -47,7 +56,7 @@ _FRACTION = re.compile(
 """Fractions that the voice cannot read, and the number before."""
 # Readable signs that are neither ASCII nor Latin letters.
 _READ_SIGNS = frozenset("°£€×÷–—…’‘“”½¼¾")
-_LETTER_NAME = re.compile(r"GREEK (?:SMALL|CAPITAL) LETTER (?:FINAL )?(\w+)$")
+_LETTER_NAME = re.compile(r"GREEK (?:(?:SMALL|CAPITAL) )?LETTER (?:FINAL |ARCHAIC |PAMPHYLIAN )?(\w+)(?: WITH |$)")
 
 
 def readable_text(text: str) -> str:
@@ -69,6 +78,9 @@ def readable_text(text: str) -> str:
     # Behind the tags: "&lt;b&gt;" is text.
     text = html.unescape(text).replace("\N{MICRO SIGN}", "µ").replace("\N{GREEK SMALL LETTER MU}", "µ")
     text = "".join(char for char in text if unicodedata.category(char) != "Cf")
+    text = _CARET.sub(_caret, _FORMULA.sub(_formula, text))
+    if _BOLD.search(text) is None:
+        text = _TWO_STARS.sub(_caret, text)
     for written, sign in _IN_ASCII:
         text = text.replace(written, sign)
     text = _LESS_OR_MORE.sub(_compared, text)
@@ -84,7 +96,7 @@ def readable_text(text: str) -> str:
     text = _MARKS.sub(" ", text)
     text = unicodedata.normalize("NFC", text)
     text = " ".join("".join(char if _is_read(char) else " " for char in text).split())
-    text = re.sub(r" ,", ",", text)
+    text = re.sub(r" (?=[,.;:!?](?:\s|$))", "", text)
     return text if any(char.isalnum() for char in text) else ""
 
 
@@ -128,12 +140,27 @@ def _stars(match: re.Match[str]) -> str:
 
 def _power(match: re.Match[str]) -> str:
     """Read a power behind a number or one letter; behind a word it is a note at the foot of a page."""
-    power = unicodedata.normalize("NFKC", match[0]).replace("\N{MINUS SIGN}", "-")
+    power = unicodedata.normalize("NFKC", match[0]).replace("\N{MINUS SIGN}", "-").strip("()")
     before = re.search(r"(?<![^\W_])[^\W_]+$", match.string[: match.start()])
     known = _DATA["powers"].get(power)
     if before is None or not (known or before[0].isdigit() or len(before[0]) == 1):
         return " "
     return f" {known} " if known else f" to the power of {power} "
+
+
+def _caret(match: re.Match[str]) -> str:
+    """Read a typed power as a raised one."""
+    power = next(filter(None, match.groups())).strip()
+    before = match.string[: match.start()]
+    known = None if before[-1].isdigit() else _DATA["powers"].get(power)
+    return f" {known} " if known else f" to the power of {power} "
+
+
+def _formula(match: re.Match[str]) -> str:
+    """Take the signs of a formula from around it; one of money stays."""
+    if match[1] is None and not re.search(r"[\\^_=]", match[2]):
+        return match[0]
+    return f" {match[1] or match[2]} "
 
 
 def _fraction(match: re.Match[str]) -> str:
@@ -157,7 +184,7 @@ def _spelt(char: str) -> str:
     if (number := unicodedata.numeric(char, None)) is not None and decomposition.startswith(("<compat>", "<circle>")):
         return f"{number:g}"
     if decomposition.startswith("<"):
-        return unicodedata.normalize("NFKC", char)
+        return "".join(map(_spelt, unicodedata.normalize("NFKC", char)))
     category, name = unicodedata.category(char), unicodedata.name(char, "")
     if (letter := _LETTER_NAME.match(name)) is not None:
         return f" {letter[1].lower().replace('lamda', 'lambda')} "

@@ -12,7 +12,7 @@ from typing import assert_never
 import msgspec
 
 from realtime.audio.pcm import bytes_of, ms_of
-from realtime.errors import RealtimeError
+from realtime.errors import ProviderError, RealtimeError
 from realtime.event import model as m
 from realtime.event.base import AudioFormat, ContentPart, Item, Modality, ResponseOverrides, ResponseStatus
 from realtime.message import ToolCallBlock, ToolCallState, ToolResultBlock
@@ -45,6 +45,11 @@ _BYTES_PER_MS = bytes_of(1, SAMPLE_RATE_HZ)
 _AHEAD_S = 20.0
 # Behind a withheld sentence a call may come; not behind so much more text.
 _DROPPED_CHARS = 400
+
+UNSPEAKABLE = (
+    "the embedded voice reads English, and can say nothing of this answer: "
+    "have the language model answer in English words, or ask for text alone (`output_modalities`)"
+)
 
 
 class Response:
@@ -126,6 +131,8 @@ class Response:
             if heard:
                 await asyncio.wait(heard)
             await self._say_all()
+            if self._voice is not None and self._said and not (self._spoken_bytes or self.called_tools or self.done):
+                raise ProviderError(UNSPEAKABLE, code="unspeakable_answer")
         except RealtimeError as error:
             self._fail(error.code, error.message, retryable=error.retryable)
         except Exception:

@@ -31,6 +31,7 @@ from realtime.model.local import model as local_model
 from realtime.model.local.chat import ChatLanguageModel
 from realtime.model.local.engine import SpeechEngine
 from realtime.model.local.passages import CODE_ALOUD
+from realtime.model.local.voice import readable_text
 from realtime.model.open import open_model
 from realtime.server.load import load_make_agent
 from realtime.server.make_agent import make_agent_of
@@ -165,6 +166,29 @@ async def test_code_in_an_answer_is_shown_and_remembered_but_not_read_aloud(
     endpoint.will(*words("Yes?"), DONE)
     await answer(call, "Are you there?", 2)
     assert endpoint.asked[1].said[2] == ("assistant", shown)
+
+
+@pytest.mark.parametrize(
+    ("text", "status", "codes"),
+    [
+        ("👍", "failed", ["unspeakable_answer"]),
+        ("你好，很高兴认识你。", "failed", ["unspeakable_answer"]),
+        ("Привет!", "failed", ["unspeakable_answer"]),
+        ("👍 Good.", "completed", []),
+        ("```\nprint(1)\n```", "completed", []),
+    ],
+)
+async def test_an_answer_of_which_the_voice_can_say_nothing_is_an_error(
+    text: str, status: str, codes: list[str], endpoint: ChatEndpoint, call: ChatCall, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    synthesize = FakeVoice.synthesize
+    monkeypatch.setattr(
+        FakeVoice, "synthesize", lambda voice, aloud: synthesize(voice, aloud) if readable_text(aloud) else b""
+    )
+    endpoint.will(*words(text), DONE)
+    assert (await answer(call)).status == status
+    assert [error.code for error in call.all(m.ModelErrorEvent)] == codes
+    assert said(call) == [text], "its words can be read"
 
 
 async def test_an_answer_that_breaks_off_was_spoken_as_far_as_it_came(endpoint: ChatEndpoint, call: ChatCall) -> None:
