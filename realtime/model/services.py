@@ -60,7 +60,7 @@ class Service:
         return set_in(environment, self.key_variables)[0] or self.key_variables[0]
 
     def refused_key(self, environment: Mapping[str, str]) -> ProviderError:
-        """The error for a key that is not taken, or cannot be sent."""
+        """The error for a key that is refused, or cannot be sent."""
         try:
             self.key(environment)
         except UsageError as error:
