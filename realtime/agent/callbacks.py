@@ -14,6 +14,7 @@ from realtime.event import server as s
 from realtime.event.base import Item
 from realtime.exits import Held, exits_held
 from realtime.message import Msg, TextBlock
+from realtime.tool.blocking import watched_callback
 
 logger = logging.getLogger(__name__)
 
@@ -21,7 +22,8 @@ logger = logging.getLogger(__name__)
 class Callbacks:
     """Runs `on_enter` and `on_turn` in one call, in tasks of their own.
 
-    What one of them raises is logged and becomes an `agent_error` with the code `callback_failed`.
+    What one of them raises is logged and becomes an `agent_error` with the code `callback_failed`; one that blocks
+    the event loop is `callback_blocks`.
     """
 
     def __init__(self, spec: AgentSpec, group: asyncio.TaskGroup, tell_error: Callable[[RealtimeError], None]) -> None:
@@ -55,7 +57,9 @@ class Callbacks:
 
     async def _run(self, name: str, run: Coroutine[Any, Any, None]) -> None:
         try:
-            await Held(run)
+            told_as = f"callback {name} of agent {self._spec.name}"
+            with watched_callback(told_as, self._spec.callback(name), self._tell_error):
+                await Held(run)
         except ENDS_OF_TASKS:
             raise
         except BaseException as error:

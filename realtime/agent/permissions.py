@@ -41,7 +41,7 @@ class CallPermissions(PermissionEngine):
     def __init__(self, agents: PermissionEngine) -> None:
         super().__init__(PermissionContext(agents.mode, {**agents.context.working_directories}))
         for rule in agents.rules:
-            super().add_rule(rule)
+            self._keep(rule)
         self._accepted = AcceptedRules()
         self._tell: Callable[[ServerCustomEvent], None] = _tells_nobody
         self._keeps: Callable[[], bool] = _keeps_nothing
@@ -92,7 +92,7 @@ class CallPermissions(PermissionEngine):
         return [*super().rules, *self._accepted.all]
 
     def add_rule(self, rule: PermissionRule) -> None:
-        """Add a rule, unless it is there."""
+        """Add a rule, unless it is there. Raises UsageError for an operator that is none."""
         if rule not in super().rules:
             super().add_rule(rule)
             self._changed("program")

@@ -27,6 +27,7 @@ import asyncio
 import inspect
 import logging
 from collections.abc import Awaitable, Callable, Mapping
+from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, TypeVar, get_args
@@ -37,6 +38,7 @@ from realtime.event import model as m
 from realtime.event import server as s
 from realtime.exits import exits_held
 from realtime.message import Msg, TextBlock, ToolCallBlock, ToolResultBlock
+from realtime.tool.blocking import watched_callback
 from realtime.tool.context import RunTool
 from realtime.tool.threads import ToolThreads
 
@@ -313,8 +315,11 @@ class HookRunner:
         """Return what a hook returns; None, with an error event, where it raises or takes too long."""
         with exits_held():
             running = asyncio.ensure_future(_result_of(hook, name, self._agent, *args))
+        in_thread = not inspect.iscoroutinefunction(hook)
+        told_as = f"hook {name} ({hook_type})"
         try:
-            await asyncio.wait([running], timeout=self._limit_s)
+            with nullcontext() if in_thread else watched_callback(told_as, hook, self._tell_error):
+                await asyncio.wait([running], timeout=self._limit_s)
         finally:
             if not running.done():
                 running.cancel()

@@ -158,6 +158,12 @@ class AgentSpec(StateModule):
         if self._on_turn is not None:
             await self._on_turn(self, msg)
 
+    def callback(self, name: str) -> Callable[..., object]:
+        """The function of the program behind `on_enter` or `on_turn`."""
+        overridden = getattr(type(self), name) is not getattr(AgentSpec, name)
+        function: Callable[..., object] = getattr(self, name if overridden else f"_{name}") or getattr(self, name)
+        return function
+
     def acts_on(self, callback: str) -> bool:
         """Whether `on_enter` or `on_turn` does anything."""
         return getattr(type(self), callback) is not getattr(AgentSpec, callback) or (

@@ -60,7 +60,11 @@ class Service:
         return set_in(environment, self.key_variables)[0] or self.key_variables[0]
 
     def refused_key(self, environment: Mapping[str, str]) -> ProviderError:
-        """The error for a key that the service does not take."""
+        """The error for a key that is refused, or cannot be sent."""
+        try:
+            self.key(environment)
+        except UsageError as error:
+            return ProviderError(error.message, code=error.code)
         variable = self.key_variable(environment)
         return ProviderError(f"{self.title} refused the key: set {variable} to a valid one", code="invalid_api_key")
 

@@ -12,7 +12,7 @@ from realtime.message import PermissionBehavior, PermissionRule
 from realtime.options import checked
 from realtime.permission.context import PermissionContext, PermissionMode, Rules
 from realtime.permission.decision import Match, PermissionDecision
-from realtime.permission.pattern import is_whole, matches_text
+from realtime.permission.pattern import check_operators, is_whole, matches_text
 from realtime.permission.tools import ToolPermissions
 
 logger = logging.getLogger(__name__)
@@ -57,7 +57,8 @@ class PermissionEngine:
     A rule is about the tools of its `tool_name`, in which `*` stands for any characters. One that cannot be read allows
     nothing; where it denies or asks, it counts for every call of the tool, and a warning names the tool.
 
-    Takes a context, or rules and a mode. Raises ValueError for an unknown mode.
+    Takes a context, or rules and a mode. Raises ValueError for an unknown mode, and UsageError for a rule whose pattern
+    has an operator that is none (`amount=>10`).
     """
 
     @checked()
@@ -72,7 +73,8 @@ class PermissionEngine:
         """Rules that were found unreadable."""
         self._made_of: PermissionEngine | None = None
         for rule in rules:
-            PermissionEngine.add_rule(self, rule)
+            check_operators(rule.rule_content)
+            self._keep(rule)
 
     # -- rules -----------------------------------------------------------------------------------------------------
 
@@ -93,7 +95,11 @@ class PermissionEngine:
         return [rule for kind in kinds for rules in kind.values() for rule in rules]
 
     def add_rule(self, rule: PermissionRule) -> None:
-        """Add a rule, unless it is there."""
+        """Add a rule, unless it is there. Raises UsageError for an operator that is none."""
+        check_operators(rule.rule_content)
+        self._keep(rule)
+
+    def _keep(self, rule: PermissionRule) -> None:
         kind = self._rules_of(rule.behavior)
         before = kind.get(rule.tool_name, [])
         if rule not in before:
@@ -124,7 +130,7 @@ class PermissionEngine:
         folders = {**other.context.working_directories, **self.context.working_directories}
         engine = PermissionEngine(PermissionContext(mode, folders))
         for rule in (*self.rules, *other.rules):
-            PermissionEngine.add_rule(engine, rule)
+            engine._keep(rule)
         engine._unreadable = self._unreadable
         return engine
 
@@ -137,7 +143,7 @@ class PermissionEngine:
         mine._unreadable, mine._made_of = self._unreadable, self
         for rule in rules:
             if rule.behavior is ALLOW:
-                mine.add_rule(rule)
+                mine._keep(rule)
         return mine
 
     # -- decisions -------------------------------------------------------------------------------------------------

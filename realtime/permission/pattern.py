@@ -7,6 +7,7 @@
   is compared as such: `amount=20` holds for 20.0.
 - A value in JSON (text in quotes, a list, an object) is that value exactly: `title="2 * 3, please"`.
 - `<= >= < >` compare numbers; text that is nothing but a number counts as one.
+- A bare value begins with none of `= < > ~` (but `~/`): `==`, `=>` or `=~` are no operators. In quotes it may.
 
 `address.city=Oslo` is about a field of an object; where an argument has that name as well, it cannot be read. An
 argument that is missing has its default; without one it equals nothing. `*` alone, "" and None are about every call.
@@ -22,14 +23,18 @@ from functools import lru_cache
 from math import isfinite
 from typing import Any
 
+from realtime.errors import UsageError
+
 MAX_PATTERN_CHARS = 4_000
 """The longest pattern: a longer one cannot be read."""
 
 _CONDITION = re.compile(r"\s{0,20}([^\s=!<>,\"]{1,200})\s{0,20}(<=|>=|!=|=|<|>)\s*")
+_NO_OPERATOR = re.compile(r"(?><=|>=|!=|=|<|>)\s{0,20}(?:[=<>]+|~(?![/\\]|$))")
+"""An operator of other languages, such as `==`, `=>`, `=<`, `<>`, `=~`."""
 _NUMBER = re.compile(r"-?\d+(\.\d+)?([eE][+-]?\d+)?", re.ASCII)
 _MISSING = object()
 _AMBIGUOUS = object()
-_PLAIN = re.compile(r"^[^\s,*\"\[{](?:[^,*]*[^\s,*])?")
+_PLAIN = re.compile(r"^[^\s,*\"\[{=<>~](?:[^,*]*[^\s,*])?")
 """Text that means itself as a bare value."""
 
 
@@ -111,6 +116,8 @@ def conditions_of(pattern: str) -> tuple[Condition, ...] | None:
         if begin is None:
             return None
         name, operator = begin.groups()
+        if _NO_OPERATOR.match(pattern, begin.start(2)):
+            return None
         read = _read_value(pattern, begin.end())
         if read is None:
             return None
@@ -121,6 +128,28 @@ def conditions_of(pattern: str) -> tuple[Condition, ...] | None:
         if place >= len(pattern):
             return tuple(found)
         place += 1  # behind the comma
+
+
+def check_operators(pattern: str | None) -> None:
+    """Check the operators of a pattern. Raises UsageError for one that is none.
+
+    Nothing else of it is read: the patterns of tools with rules of their own look otherwise.
+    """
+    place: int | None = 0
+    while pattern and place is not None and len(pattern) <= MAX_PATTERN_CHARS:
+        begin = _CONDITION.match(pattern, place)
+        if begin is None:
+            return
+        wrong = _NO_OPERATOR.match(pattern, begin.start(2))
+        if wrong is not None:
+            name, operator = begin.group(1), "".join(wrong.group().split())
+            raise UsageError(
+                f"a rule says {name}{operator}, and {operator} is no operator: there are = != <= >= < >"
+                f' (a value that begins with such a sign is in quotes: {name}="...")',
+                code="bad_permissions",
+            )
+        read = _read_value(pattern, begin.end())
+        place = None if read is None or read[2] >= len(pattern) else read[2] + 1
 
 
 def _read_value(pattern: str, place: int) -> tuple[str, str | None, int] | None:

@@ -203,18 +203,22 @@ class Archive:
         lose the last turn. The call is then this process's, until it ends or `release`.
         """
         await self._checked(token, call_id, user=user, session_id=session_id, wall_now=wall_now)
-        if await self._is_elsewhere(call_id):
-            raise ClientError(
-                "the call goes on in another process of this server: try again in a moment",
-                code="call_elsewhere",
-                retryable=True,
-            )
+        await self.take(call_id)
         try:
             # Once more: until it was claimed, another process may have continued it.
             return await self._checked(token, call_id, user=user, session_id=session_id, wall_now=wall_now)
         except BaseException:
             await self.release(call_id)
             raise
+
+    async def take(self, call_id: str) -> None:
+        """Take a call for this process. Raises ClientError while another one has it (`call_elsewhere`)."""
+        if await self._is_elsewhere(call_id):
+            raise ClientError(
+                "the call goes on in another process of this server: try again in a moment",
+                code="call_elsewhere",
+                retryable=True,
+            )
 
     async def _is_elsewhere(self, call_id: str) -> bool:
         try:

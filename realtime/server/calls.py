@@ -153,7 +153,8 @@ class Calls:
         """Delete the call: its recording, then its log. Return the names of the parts that remain.
 
         A live call is ended first. The log remains while the recording does, so that the call can be found and deleted
-        again; until then the call cannot be resumed. Raises ClientError while the call is being resumed.
+        again; until then the call cannot be resumed. Raises ClientError while the call is being resumed, and while
+        another process has it (`call_elsewhere`).
         """
         if call_id in self._restoring:
             raise ClientError("the call is being resumed: try again", code="resume_under_way", retryable=True)
@@ -164,6 +165,8 @@ class Calls:
             live = self.sessions.get(call_id)
             if live is not None:
                 await live.end("deleted")
+            elif self.archive is not None:
+                await self.archive.take(call_id)
             if self.recordings is not None and not await self.recordings.delete(call_id):
                 return ("recording",) if self.archive is None else ("recording", "log")
             if self.archive is not None:
@@ -171,6 +174,8 @@ class Calls:
         except StoreError:
             return ("log",)
         finally:
+            if self.archive is not None:
+                await self.archive.release(call_id)
             self._forgetting.discard(call_id)
         return ()
 

@@ -305,7 +305,12 @@ def calls_router(
     @guarded
     async def delete_call(request: Request, call_id: str, user: str) -> Response:
         await shelf.find(call_id, user)
-        remains = await calls.forget(call_id)
+        try:
+            remains = await calls.forget(call_id)
+        except ClientError as error:
+            if error.code != "call_elsewhere":
+                raise
+            raise _Refused(409, error.code, error.message) from error
         if not remains:
             return Response(status_code=204)
         what = f"the {' and the '.join(remains)} remain{'s' if len(remains) == 1 else ''}"

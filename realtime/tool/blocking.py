@@ -1,4 +1,6 @@
-"""Finds tools that block the event loop: `async def` functions that wait or compute without an `await`.
+"""Finds what blocks the event loop: `async def` functions that wait or compute without an `await`.
+
+They are tools, and the hooks, `on_enter` and `on_turn` of agents.
 
 Nothing on the loop can notice while it is blocked, so a thread looks on while such tools run. Each `LOOK_S` it leaves
 a mark for the loop to take; when none was taken for `BLOCKED_S`, it reads from the loop's stack whose function is at
@@ -30,6 +32,8 @@ BLOCKED_S = 0.25
 """How long a tool may keep the event loop."""
 REMEDY = "declare it with def instead of async def, so that it runs in a thread, or await what it waits for"
 
+CALLBACK_REMEDY = "await what it waits for, or give that to a thread: await asyncio.to_thread(...)"
+
 OnBlocked = Callable[[ToolError], None]
 
 
@@ -39,11 +43,13 @@ def ignored(error: ToolError) -> None:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Running:
-    """A tool that runs: `code` is that of its function."""
+    """A tool, or another function of the program, that runs: `code` is that of its function."""
 
     name: str
     code: CodeType | None
     on_blocked: OnBlocked
+    remedy: str = REMEDY
+    error_code: str = "tool_blocks"
 
 
 class LoopWatch:
@@ -99,7 +105,7 @@ class LoopWatch:
             tool, since_s = blamed
             kept_ms = (self._loop.time() - since_s) * 1_000
             told = f"the {tool.name} has kept the server's event loop for {kept_ms:.0f} ms, and all calls with it"
-            tool.on_blocked(ToolError(f"{told}: {REMEDY}", code="tool_blocks"))
+            tool.on_blocked(ToolError(f"{told}: {tool.remedy}", code=tool.error_code))
 
     def _blame(self, since_s: float) -> None:
         frame = sys._current_frames().get(self._thread_id)
@@ -115,9 +121,10 @@ class LoopWatch:
         files = {one.co_filename for one in codes}
         at_work += [one for one in tools if one.code is not None and one.code.co_filename in files]
         if at_work:
-            name = at_work[0].name
-            self._blamed = at_work[0], since_s
-            logger.error("%s blocks the event loop at %s, and all calls with it: %s", name, place, REMEDY)
+            blamed = at_work[0]
+            self._blamed = blamed, since_s
+            told = "%s blocks the event loop at %s, and all calls with it: %s"
+            logger.error(told, blamed.name, place, blamed.remedy)
 
 
 _WATCHES: dict[asyncio.AbstractEventLoop, LoopWatch] = {}
@@ -125,7 +132,20 @@ _WATCHES: dict[asyncio.AbstractEventLoop, LoopWatch] = {}
 
 @contextmanager
 def watched(name: str, function: Callable[..., object], on_blocked: OnBlocked) -> Iterator[None]:
-    """Watch the running event loop while `function` works on it."""
+    """Watch the running event loop while a tool works on it."""
+    with _watched(_Running(name, code_of(function), on_blocked)):
+        yield
+
+
+@contextmanager
+def watched_callback(name: str, function: Callable[..., object], on_blocked: OnBlocked) -> Iterator[None]:
+    """Watch the running event loop while a callback works on it."""
+    with _watched(_Running(name, code_of(function), on_blocked, CALLBACK_REMEDY, "callback_blocks")):
+        yield
+
+
+@contextmanager
+def _watched(running: _Running) -> Iterator[None]:
     loop = asyncio.get_running_loop()
     if not runs_in_real_time(loop):
         yield  # A loop in virtual time is kept by nothing.
@@ -135,7 +155,7 @@ def watched(name: str, function: Callable[..., object], on_blocked: OnBlocked) -
         for closed in [one for one in _WATCHES if one.is_closed()]:
             del _WATCHES[closed]
         watch = _WATCHES[loop] = LoopWatch(loop)
-    with watch.running(_Running(name, code_of(function), on_blocked)):
+    with watch.running(running):
         yield
 
 

@@ -11,7 +11,7 @@ from realtime.errors import UsageError
 from realtime.model.open import open_model
 from realtime.model.openai_family.openai import OpenAIRealtimeModel
 from realtime.model.scripted import ScriptedModel
-from realtime.model.services import SERVICES, default_model
+from realtime.model.services import SERVICES, Service, default_model
 
 
 def test_a_model_is_had_by_its_provider_and_its_name_or_the_best_one_of_the_provider() -> None:
@@ -42,6 +42,18 @@ def test_the_only_provider_with_a_key_is_the_default() -> None:
         ({"DASHSCOPE_API_KEY": "k", "OPENAI_API_KEY": "k"}, "local"),
     ):
         assert default_model(environment) == name
+
+
+@pytest.mark.parametrize("service", SERVICES.values(), ids=lambda one: one.name)
+@pytest.mark.parametrize("letter", ["\n", "\t", " ", "\u2026"])
+def test_a_key_that_cannot_be_sent_is_told_as_doctor_tells_it_and_not_as_refused(service: Service, letter: str) -> None:
+    environment = {service.key_variables[-1]: f"sk-47{letter}11"}
+    told = service.refused_key(environment)
+    assert told.message == service.problem(environment)
+    assert told.message.startswith(f"the key in {service.key_variables[-1]} has a")
+    assert "place 6 of 8" in told.message
+    assert told.code == "invalid_api_key"
+    assert "sk-47" not in told.message
 
 
 def test_a_refused_key_is_told_with_the_variable_that_holds_it_and_without_the_key() -> None:

@@ -58,6 +58,38 @@ def decide(*rules: PermissionRule, mode: str = "default", tool: Tool | None = No
     return PermissionEngine(rules, mode).decide(tool or Tool(), call or PAY)
 
 
+@pytest.mark.parametrize(
+    ("content", "told"),
+    [
+        ("recipient==Mallory", "recipient==, and == is no operator"),
+        ("amount=>10", "amount=>, and => is no operator"),
+        ("amount = < 10", "amount=<, and =< is no operator"),
+        ("amount<>10", "amount<>"),
+        ("amount!==10", "amount!=="),
+        ("recipient=~Mal.*", "recipient=~"),
+        ("recipient=Anna, amount==10", "amount=="),
+        ('recipient=["a, b"], amount=>=10', "amount=>="),
+    ],
+)
+def test_an_operator_that_is_none_is_an_error_where_the_rule_is_written(content: str, told: str) -> None:
+    for write in (lambda one: PermissionEngine([one]), PermissionEngine().add_rule):
+        with pytest.raises(UsageError) as refused:
+            write(rule(DENY, content))
+        assert told in refused.value.message
+        assert "= != <= >= < >" in refused.value.message
+
+
+@pytest.mark.parametrize("content", ["recipient==Mallory", "amount=>100", "recipient=~M"])
+def test_such_a_rule_in_a_context_counts_for_every_call(content: str) -> None:
+    context = PermissionContext(deny_rules={"pay": [rule(DENY, content)]})
+    assert PermissionEngine(context).decide(Tool(), PAY).denies
+
+
+@pytest.mark.parametrize("content", ['recipient="=Mallory"', "path=~/notes/*", "git commit -m a==b", "recipient=a=>b"])
+def test_signs_within_a_value_are_no_operators(content: str) -> None:
+    assert PermissionEngine([rule(DENY, content)]).rules == [rule(DENY, content)]
+
+
 def test_deny_beats_ask_and_ask_beats_allow() -> None:
     everything = [rule(ALLOW), rule(ASK), rule(DENY)]
     assert decide(*everything).denies

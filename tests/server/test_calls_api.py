@@ -174,6 +174,21 @@ async def test_the_thoughts_of_a_call_are_stored_and_in_no_transcript(tmp_path: 
     assert message.get_text_content() == "Hello."
 
 
+async def test_a_call_that_runs_in_another_process_is_not_deleted_here(tmp_path: Path) -> None:
+    async with keeping(tmp_path) as one, keeping(tmp_path) as two, one.client() as client:
+        created = await client.make_call()
+        await client.send(TEXT)
+        await client.until("agent_response_done")
+        path = f"/api/calls/{created['call_id']}?user=user1"
+        assert (await one.get(path)).status == 200  # it is written
+        answer = await two.answer_to_delete(path)
+        assert (answer.status, answer.json()["code"]) == (409, "call_elsewhere")
+        await hang_up(client)
+        assert (await one.get(path)).json()["ended_at"]
+        assert await two.delete(path) == 204
+        assert await one.delete(path) == 404
+
+
 async def test_calls_are_listed_for_their_owner_alone_until_they_are_deleted(tmp_path: Path) -> None:
     """The newest first. A call of somebody else is like none."""
     async with keeping(tmp_path) as place:

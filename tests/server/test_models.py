@@ -236,6 +236,18 @@ async def test_a_refused_key_is_told_with_its_variable(key: str, monkeypatch: py
                 assert (told["code"], told["message"]) == ("invalid_api_key", sentence)
 
 
+@pytest.mark.parametrize("key", SERVED_BY)
+async def test_a_call_says_of_a_key_that_cannot_be_sent_what_is_wrong_with_it(
+    key: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(key, "planted\n4711")
+    async with serving_app(app_of(Plan(), lambda _: None)) as place, place.client() as client:
+        await client.send({"type": "client_session_create"})
+        told = await client.until("agent_error")
+        sentence = f"the key in {key} has a line end at place 8 of 12, which no key has: copy it again"
+        assert (told["code"], told["message"]) == ("invalid_api_key", sentence)
+
+
 def test_it_is_said_at_the_start_where_words_go(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("REALTIME_LLM_BASE_URL", "https://chat.example/v1")
     monkeypatch.setenv("REALTIME_LLM_MODEL", "llama3.2")

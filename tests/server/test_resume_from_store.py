@@ -22,6 +22,7 @@ from realtime.event import model as m
 from realtime.model.base import CONTINUE_ANSWER, AudioAppend, AudioClear, AudioCommit, ItemCreate, ResponseCreate
 from realtime.server.archive import Archive
 from realtime.server.calls import Calls
+from realtime.server.recordings import Recordings
 from realtime.server.settings import ServerSettings
 from realtime.state.memory import MemoryStore
 from realtime.state.open import open_store
@@ -539,6 +540,31 @@ class SharedPlace(Place):
 @pytest.fixture(params=["sqlite", "file"])
 def shared(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     return f"{request.param}:{tmp_path / 'calls'}"
+
+
+@pytest.mark.parametrize("has_recording", [False, True])
+async def test_a_call_that_runs_in_one_process_is_not_deleted_by_another(
+    shared: str, has_recording: bool, tmp_path: Path
+) -> None:
+    """Nothing of it is, neither words nor sound; once it is over, any process deletes it."""
+    one, two = SharedPlace(shared), SharedPlace(shared)
+    two.calls.recordings = Recordings(tmp_path / "sounds") if has_recording else None
+    async with a_call_at(one) as (client, created):
+        await answered(one, client, "What is your name?")
+        call_id = created["call_id"]
+        sound = tmp_path / "sounds" / call_id
+        sound.mkdir(parents=True)
+        await one.archive.entries(call_id)  # it is written
+        for _ in range(2):
+            with pytest.raises(ClientError) as refused:
+                await two.calls.forget(call_id)
+            assert (refused.value.code, refused.value.retryable) == ("call_elsewhere", True)
+        assert sound.exists()
+    await one.stop()
+    assert await two.calls.forget(call_id) == ()
+    assert await two.archive.info(call_id) is None
+    assert sound.exists() is not has_recording
+    await two.stop()
 
 
 async def test_a_call_that_runs_in_one_process_is_not_continued_by_another(shared: str) -> None:

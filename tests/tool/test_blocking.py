@@ -11,12 +11,14 @@ from typing import Any
 import pytest
 
 from realtime.errors import ToolError
+from realtime.event import client as c
 from realtime.event import server as s
 from realtime.message import ToolCallBlock
 from realtime.tool import Toolkit
 from realtime.tool.blocking import BLOCKED_S, code_of
 from realtime.tool.context import ToolScope
-from tests.agent.fakes import call
+from tests.agent.fakes import alone, call
+from tests.agent.test_run_hooks import ask
 from tests.agent.test_tools import ask_tools
 from tests.real_loop import settled
 from tests.volumes import HANG_S
@@ -84,6 +86,42 @@ async def test_a_call_has_an_error_event_for_its_tool_that_blocks(caplog: pytest
         await settled(lambda: [one for one in made.seen if isinstance(one, s.AgentErrorEvent)])
         (error,) = [one for one in made.seen if isinstance(one, s.AgentErrorEvent)]
         assert (error.code, error.agent_name) == ("tool_blocks", "Friday")
+
+
+@pytest.mark.parametrize("way", ["directly", "in_a_task"])
+@pytest.mark.parametrize("callback", ["on_enter", "on_turn", "pre_tool_call", "post_tool_call"])
+async def test_a_callback_or_an_async_hook_that_blocks_the_loop_is_named_and_told_to_its_call(
+    callback: str, way: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    work = getattr(Sleeper(lambda: "blocks the event loop" in caplog.text), way)
+    is_hook = callback not in ("on_enter", "on_turn")
+
+    async def blocks(*_: Any) -> None:
+        await work()
+
+    async def stock() -> str:
+        """Look."""
+        return "12"
+
+    toolkit = Toolkit()
+    toolkit.register(stock)
+    async with alone(toolkit=toolkit, **({} if is_hook else {callback: blocks})) as made:
+        if is_hook:
+            made.agent.register_instance_hook(callback, "mine", blocks)
+            ask(made, ("call_1", "stock", "{}"))
+        elif callback == "on_turn":
+            await made.agent.handle_input(c.ClientTextAppendEvent(text="Hello"))
+
+        def told() -> list[s.AgentErrorEvent]:
+            errors = [one for one in made.seen if isinstance(one, s.AgentErrorEvent)]
+            return [one for one in errors if one.code == "callback_blocks"]
+
+        await settled(told)
+        (error,) = told()
+    assert "await asyncio.to_thread" in error.message
+    assert callback in error.message
+    (line,) = [one for one in caplog.messages if "blocks the event loop" in one]
+    assert callback in line
 
 
 async def test_a_tool_that_waits_as_it_should_is_not_blamed(caplog: pytest.LogCaptureFixture) -> None:
