@@ -628,6 +628,18 @@ def test_doctor_says_what_a_missing_thing_would_give() -> None:
     assert found["Python"].available
 
 
+@pytest.mark.parametrize(
+    ("variable", "part"),
+    [("REALTIME_SMART_TURN_DIR", "end of a turn"), ("REALTIME_WHISPER_DIR", "recognition")],
+)
+@pytest.mark.parametrize("folder", ["/nowhere", "here", "~/models"])
+def test_doctor_names_the_variable_whose_folder_lacks_a_part_and_fails(variable: str, part: str, folder: str) -> None:
+    found = next(one for one in doctor.examine({variable: folder}) if one.name == part)
+    assert (found.available, found.needed) == (False, True)
+    assert found.detail.startswith(f"{variable} is {folder}, but ")
+    assert found.fix == f"correct {variable}, or leave it out"
+
+
 def test_doctor_notices_another_owner_of_the_import_name(monkeypatch: pytest.MonkeyPatch) -> None:
     owners = {"realtime": ["realtime-voice-agent", "realtime"]}
     monkeypatch.setattr(doctor.importlib.metadata, "packages_distributions", lambda: owners)

@@ -24,7 +24,7 @@ from realtime.model.local.choices import HOST, SERVERS, Found, find_servers
 from realtime.model.local.engine import ears_from_environment
 from realtime.model.local.speculation import MODE as SPECULATION
 from realtime.model.local.speculation import mode_from_environment
-from realtime.model.local.weights import EARS, WHISPER_FOLDER, speech_status
+from realtime.model.local.weights import EARS, SMART_TURN_FOLDER, WHISPER_FOLDER, SpeechPart, speech_status
 from realtime.model.open import open_model
 from realtime.model.services import SERVICES, Service
 from realtime.runtime import Runtime
@@ -63,11 +63,22 @@ class Finding:
 def examine(environment: Mapping[str, str] = os.environ) -> list[Finding]:
     """Run all checks, including checksums of the weights (0.3 s)."""
     found = [_python(), _name_clash(importlib.metadata.packages_distributions().get("realtime", ())), _page()]
-    for part in speech_status(environment.get(WHISPER_FOLDER)):
-        found.append(Finding(part.name, part.available, part.missing or "ready", part.gives, part.install))
+    for part in speech_status(environment.get(WHISPER_FOLDER), smart_turn_dir=environment.get(SMART_TURN_FOLDER)):
+        found.append(_part(part, environment))
     found += [_service(service, environment) for service in SERVICES.values()]
     found += [_embedded_settings(environment), _chat_endpoint(environment), _local_servers(find_servers()), _mcp()]
     return [*found, _uvloop(), _browser(shutil.which)]
+
+
+def _part(part: SpeechPart, environment: Mapping[str, str]) -> Finding:
+    """Report a part; one in a folder that the environment names is wanted, so it is a mistake if it is not there."""
+    variable = {"recognition": WHISPER_FOLDER, "end of a turn": SMART_TURN_FOLDER}.get(part.name, "")
+    if part.available or not environment.get(variable):
+        return Finding(part.name, part.available, part.missing or "ready", part.gives, part.install)
+    named = "" if variable in part.missing else f"{variable} is {environment[variable]}, but "
+    return Finding(
+        part.name, False, f"{named}{part.missing}", part.gives, f"correct {variable}, or leave it out", needed=True
+    )
 
 
 async def try_keys(environment: Mapping[str, str] = os.environ) -> list[Finding]:

@@ -21,7 +21,14 @@ from realtime.errors import Overflow, UsageError
 from realtime.model.local.recognizer import Recognizer, Transcript
 from realtime.model.local.smart_turn import SmartTurn
 from realtime.model.local.voice import Voice, load_voices
-from realtime.model.local.weights import EARS, SpeechPartMissing, better_files, smart_turn_file, whisper_folder
+from realtime.model.local.weights import (
+    EARS,
+    SMART_TURN_FOLDER,
+    SpeechPartMissing,
+    better_files,
+    smart_turn_file,
+    whisper_folder,
+)
 
 logger = logging.getLogger(__name__)
 
@@ -95,7 +102,7 @@ def load_parts(whisper_dir: str | Path | None = None, progress: Progress = lambd
         make_vad=attempt("voice activity", lambda: shared_silero().stream),
         recognizer=attempt("speech recognition", lambda: _warm_recognizer(whisper_dir)),
         voices=attempt("voice", _warm_voices) or {},
-        judge=_load_judge(),
+        judge=_load_judge(missing),
         missing=tuple(missing),
     )
 
@@ -135,12 +142,14 @@ def load_better() -> Recognizer:
     return recognizer
 
 
-def _load_judge() -> Judge | None:
+def _load_judge(missing: list[str]) -> Judge | None:
+    """Load what tells the end of a turn; where the environment names its folder, say what is wrong with that."""
     try:
         judge = SmartTurn(smart_turn_file())
         judge.completeness(b"")
     except SpeechPartMissing as error:
         logger.info("turns end by silence and words alone: %s", error)
+        missing += [error.message] if os.environ.get(SMART_TURN_FOLDER) else []
     except Exception:
         logger.exception("Smart Turn could not be loaded")
     else:

@@ -128,20 +128,25 @@ def hibari_file() -> Path:
     return path
 
 
-def smart_turn_file() -> Path:
-    """Return the checked file of Smart Turn: in the folder that the environment names, else in the wheel `pipecat-ai`.
+def smart_turn_file(folder: str | Path | None = None) -> Path:
+    """Return the checked file of Smart Turn: in a given folder, else in the wheel `pipecat-ai`.
 
-    Raises SpeechPartMissing.
+    The environment may name the folder. Raises SpeechPartMissing.
     """
-    folder, package = os.environ.get(SMART_TURN_FOLDER), _package_folder("pipecat")
+    folder = folder or os.environ.get(SMART_TURN_FOLDER)
+    package = _package_folder("pipecat")
     if folder:
-        path = Path(folder)
-    elif package is not None:
-        path = package / "audio" / "turn" / "smart_turn" / "data"
-    else:
+        path = Path(folder, _SMART_TURN_FILE)
+        try:
+            _check(path, SMART_TURN_SHA256)
+        except SpeechPartMissing as error:
+            raise SpeechPartMissing(f"{SMART_TURN_FOLDER} is {folder}, but {error.message}") from None
+        return path
+    if package is None:
         raise SpeechPartMissing(f"the wheel pipecat-ai is not installed: {INSTALL_SMART_TURN}")
-    _check(path / _SMART_TURN_FILE, SMART_TURN_SHA256)
-    return path / _SMART_TURN_FILE
+    path = package / "audio" / "turn" / "smart_turn" / "data" / _SMART_TURN_FILE
+    _check(path, SMART_TURN_SHA256)
+    return path
 
 
 def small_model_file() -> Path:
@@ -161,6 +166,7 @@ def small_model_looks_installed() -> bool:
 def speech_status(
     whisper_dir: str | Path | None = None,
     *,
+    smart_turn_dir: str | Path | None = None,
     install: str = INSTALL_LOCAL,
     install_espeak: str = "apt install espeak-ng",
 ) -> tuple[SpeechPart, ...]:
@@ -172,7 +178,12 @@ def speech_status(
         _part("voice activity", _vad_problem(), "hands-free talking: it hears when you start and stop", install),
         _part("recognition", _whisper_problem(whisper_dir), "it understands spoken English (Whisper tiny.en)", install),
         _part("better ears", _better_problem(), BETTER_GIVES, _better_install()),
-        _part("end of a turn", _smart_turn_problem(), "it hears whether you have finished", INSTALL_SMART_TURN),
+        _part(
+            "end of a turn",
+            _smart_turn_problem(smart_turn_dir),
+            "it hears whether you have finished",
+            INSTALL_SMART_TURN,
+        ),
         _part("small model", _small_model_problem(), SMALL_MODEL_GIVES, INSTALL_SMALL_MODEL),
         _part("voice", _hibari_problem(), "it speaks (hibari, voices heart and heart-low)", install),
         _part("espeak-ng", _espeak_problem(), "a plainer voice where hibari is missing", install_espeak),
@@ -221,9 +232,9 @@ def _hibari_problem() -> str:
     return _modules_problem("onnxruntime")
 
 
-def _smart_turn_problem() -> str:
+def _smart_turn_problem(folder: str | Path | None) -> str:
     try:
-        smart_turn_file()
+        smart_turn_file(folder)
     except SpeechPartMissing as error:
         return error.message
     return _modules_problem("onnxruntime")

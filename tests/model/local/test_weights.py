@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from realtime.model.local import weights
+from realtime.model.local import engine, weights
 from realtime.model.local.weights import (
     WHISPER_SHA256,
     SpeechPartMissing,
@@ -63,6 +63,17 @@ def test_smart_turn_is_found_in_its_wheel_which_is_never_imported_and_before_in_
     copied.write_bytes(copied.read_bytes()[:-1] + b"?")
     with pytest.raises(SpeechPartMissing, match="SHA-256 differs"):
         smart_turn_file()
+
+
+@pytest.mark.parametrize("folder", ["/nowhere", "", "~/models"])
+def test_a_server_says_that_the_folder_named_for_smart_turn_lacks_it(
+    folder: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("REALTIME_SMART_TURN_DIR", folder)
+    missing: list[str] = []
+    judge = engine._load_judge(missing)
+    assert (judge is None) == bool(folder)
+    assert [one.startswith(f"REALTIME_SMART_TURN_DIR is {folder}, but ") for one in missing] == [True] * bool(folder)
 
 
 def test_without_their_wheels_the_ways_to_get_the_parts_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
