@@ -58,7 +58,9 @@ class Callbacks:
     async def _run(self, name: str, run: Coroutine[Any, Any, None]) -> None:
         try:
             told_as = f"callback {name} of agent {self._spec.name}"
-            with watched_callback(told_as, self._spec.callback(name), self._tell_error):
+            is_programs = name in ("on_enter", "on_turn")
+            function = self._spec.callback(name) if is_programs else self._run
+            with watched_callback(told_as, function, self._tell_error):
                 await Held(run)
         except ENDS_OF_TASKS:
             raise

@@ -60,10 +60,18 @@ def parts_of_address(text: str, source: str, schemes: Iterable[str] = ("http", "
     """
     known = [*schemes]
     text = pasted(text)
+    text = re.sub(r"^(https?|wss?)//(?=[^/])", r"\1://", text, flags=re.IGNORECASE)
     text = re.sub(r"^(https?|wss?):(?:/(?=[^/])|(?=[^/\d]))", r"\1://", text, flags=re.IGNORECASE)
     if not re.match("[a-zA-Z][a-zA-Z0-9+.-]{0,40}://", text):
         host = text.partition("/")[0].rpartition("@")[2]
         text = ("http" if is_loopback(_without_port(host)) else "https") + "://" + text.lstrip("/")
+    try:
+        parts = urlsplit(text)
+        _ = parts.port
+    except ValueError:
+        port = re.search(r":(\d{1,12})(?:[/?#]|$)", text.partition("://")[2])
+        if port is not None and int(port.group(1)) > 65_535:
+            raise UsageError(f"{source} has a port above 65535: correct it", code="invalid_address") from None
     try:
         parts = urlsplit(text)
         is_address = bool(parts.hostname) and parts.port != 0 and not re.search(r"\s", text)

@@ -12,7 +12,7 @@ from importlib.util import find_spec
 from urllib.parse import urlsplit
 from urllib.request import getproxies, proxy_bypass
 
-from websockets.exceptions import InvalidProxy, InvalidProxyStatus
+from websockets.exceptions import InvalidProxy, InvalidProxyStatus, ProxyError
 
 from realtime.errors import INSTALL_SOCKS, ProviderError, UsageError
 from realtime.model.credentials import pasted
@@ -62,6 +62,11 @@ class Proxy:
                 return self._failed(f"{self.shown} refused the connection (HTTP {error.response.status_code})")
             case InvalidProxy():
                 return self._failed(self._unknown)
+            case ProxyError():
+                return self._failed(
+                    f"{self.shown} did not answer as a proxy does: correct {self.variable}, or unset it",
+                    retryable=True,
+                )
             case ImportError():
                 return self._failed(f"{self.shown} speaks SOCKS, which needs python-socks: {INSTALL_SOCKS}")
             case TimeoutError():

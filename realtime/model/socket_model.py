@@ -6,6 +6,7 @@ import os
 from abc import abstractmethod
 from collections.abc import Callable
 from typing import ClassVar
+from urllib.parse import urlsplit
 
 from realtime.errors import ProviderError, UsageError
 from realtime.model.base import Codec, Connection, History, OnEvent, Profile, RealtimeModel, Settings
@@ -73,17 +74,25 @@ class SocketModel(RealtimeModel):
             message = f"the server has no key for {service.title}: set {service.key_variables[0]}"
             raise ProviderError(message, code="missing_api_key")
         make_codec, dial = self._session(api_key, runtime)
-        return await open_wire(
-            make_codec,
-            settings,
-            on_event=on_event,
-            history=history,
-            runtime=runtime,
-            dial=dial,
-            tap=self.tap,
-            limits=self._limits,
-            refused_key=service.refused_key(os.environ).message,
-        )
+        try:
+            return await open_wire(
+                make_codec,
+                settings,
+                on_event=on_event,
+                history=history,
+                runtime=runtime,
+                dial=dial,
+                tap=self.tap,
+                limits=self._limits,
+                refused_key=service.refused_key(os.environ).message,
+            )
+        except ProviderError as error:
+            host = urlsplit(service.url(os.environ)).hostname or ""
+            variable = service.base_url_variable
+            if error.code != "provider_dns" or not os.environ.get(variable) or f" {host} " not in error.message:
+                raise
+            told = f"{error.message}: correct {variable} if it is not its host"
+            raise ProviderError(told, code=error.code, retryable=error.retryable) from error
 
     @property
     def websocket_headers(self) -> dict[str, str]:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import errno
+import os
 import socket
 import ssl
 from collections.abc import Callable, Coroutine
@@ -43,12 +45,17 @@ class TcpListener:
         self._handshakes: set[asyncio.Task[None]] = set()
         self._turned_away = asyncio.Semaphore(TURNED_AWAY_AT_ONCE)
         self.bound.setblocking(False)
+        self._spare: int | None = os.open(os.devnull, os.O_RDONLY)
+        """Given up at the limit of open files, to refuse a connection."""
         self._accepting = self._loop.create_task(self._accept(), name="accepting connections")
 
     def close(self) -> None:
         """Stop accepting, and break off what has only begun."""
         for task in (self._accepting, *self._handshakes):
             task.cancel()
+        spare, self._spare = self._spare, None
+        if spare is not None:
+            os.close(spare)
 
     async def wait_closed(self) -> None:
         """Wait until `close` has taken effect."""
@@ -61,9 +68,9 @@ class TcpListener:
                 connection, peer = await self._loop.sock_accept(self.bound)
             except ConnectionError:
                 continue  # it was closed before it was accepted
-            except OSError:
-                note(self.connections, NO_DESCRIPTOR, self._loop.time())
-                await asyncio.sleep(NO_FILES_S)
+            except OSError as error:
+                if error.errno not in (errno.EMFILE, errno.ENFILE) or not await self._refuse_one():
+                    await asyncio.sleep(NO_FILES_S)
                 continue
             refusal = self._refusal(connection, str(peer[0]) if peer else "local")
             if refusal is None:
@@ -75,6 +82,33 @@ class TcpListener:
             accepted += 1
             if accepted % ACCEPTED_AT_ONCE == 0:
                 await asyncio.sleep(0)
+
+    async def _refuse_one(self) -> bool:
+        """Accept and refuse one connection with the spare descriptor; returns whether there was one to refuse with."""
+        if self._spare is None:
+            note(self.connections, NO_DESCRIPTOR, self._loop.time())
+            return self._takes_spare()
+        os.close(self._spare)
+        self._spare = None
+        try:
+            connection, _ = self.bound.accept()
+        except OSError:
+            self._takes_spare()
+            return False  # no client waits: the system says at once that it has no file
+        note(self.connections, NO_DESCRIPTOR, self._loop.time())
+        connection.setblocking(False)
+        await self._turned_away.acquire()
+        await self._turn_away(connection, NO_DESCRIPTOR)
+        self._takes_spare()
+        return True
+
+    def _takes_spare(self) -> bool:
+        """Open the spare descriptor again; returns whether there is one."""
+        try:
+            self._spare = os.open(os.devnull, os.O_RDONLY)
+        except OSError:
+            return False
+        return True
 
     def _begin(self, job: Coroutine[Any, Any, None]) -> None:
         task = self._loop.create_task(job, name="a connection that begins")

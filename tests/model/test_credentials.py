@@ -4,10 +4,12 @@ import asyncio
 import logging
 from collections.abc import Callable
 from contextlib import suppress
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from websockets.exceptions import InvalidProxyMessage, ProxyError
 
 from realtime import (
     AnthropicChatFormatter,
@@ -30,6 +32,7 @@ from realtime.model.gemini.model import GeminiRealtimeModel
 from realtime.model.local.chat import ChatLanguageModel, choice_in, language_model_from_environment
 from realtime.model.openai_family.dashscope import DashScopeRealtimeModel
 from realtime.model.openai_family.openai import OpenAIRealtimeModel
+from realtime.model.proxies import Proxy
 from realtime.model.services import SERVICES
 from realtime.model.socket_model import SocketModel
 from realtime.runtime import Runtime
@@ -156,7 +159,7 @@ def test_an_address_is_joined_by_its_parts(
 
 
 @pytest.mark.parametrize("model", MODELS)
-@pytest.mark.parametrize("address", ["ftp://x.example", "http://", "https://[broken", "http://x:99999", "a b.example"])
+@pytest.mark.parametrize("address", ["ftp://x.example", "http://", "https://[broken", "http://x:port", "a b.example"])
 def test_what_is_no_address_names_its_variable_and_not_itself(
     model: type[SocketModel], address: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -168,6 +171,45 @@ def test_what_is_no_address_names_its_variable_and_not_itself(
         model()
     with pytest.raises(UsageError, match=r"^`base_url` is to be an address"):
         model(base_url=f"{address}/4711")
+
+
+@pytest.mark.parametrize("model", MODELS)
+@pytest.mark.parametrize("address", ["http://x:95010", "wss://[::1]:70000/v1", "x.example:99999?a=b"])
+def test_a_port_that_does_not_exist_is_told_with_its_variable(
+    model: type[SocketModel], address: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(model.service.base_url_variable, address)
+    with pytest.raises(UsageError, match=f"^{model.service.base_url_variable} has a port above 65535: correct it$"):
+        model()
+
+
+@pytest.mark.parametrize("address", ["https//x.example/v1", "HTTPS//x.example/v1", "wss//x.example/v1"])
+def test_a_colon_that_is_missing_behind_the_scheme_is_added(address: str) -> None:
+    assert OpenAIRealtimeModel("q", base_url=address).websocket_url == "wss://x.example/v1/realtime?model=q"
+
+
+@pytest.mark.parametrize("model", MODELS)
+async def test_a_name_that_cannot_be_resolved_is_told_with_its_variable(
+    model: type[SocketModel], no_proxies: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def fails(*_: object, **__: object) -> Any:
+        raise ProviderError("the name nowhere.invalid cannot be resolved", code="provider_dns", retryable=True)
+
+    variable = model.service.base_url_variable
+    monkeypatch.setenv(variable, "https://nowhere.invalid")
+    runtime = Runtime.of_loop(asyncio.get_running_loop())
+    with pytest.raises(ProviderError, match=f"cannot be resolved: correct {variable}"):
+        await model(api_key="4711", dial=fails).connect(
+            settings=Settings(), on_event=lambda _: None, history=lambda: (), runtime=runtime
+        )
+
+
+@pytest.mark.parametrize("fault", [InvalidProxyMessage("<html>"), ProxyError("no tunnel"), InvalidProxyMessage("")])
+def test_a_proxy_that_answers_something_else_is_named_with_its_variable(fault: Exception) -> None:
+    failure = Proxy("http://user:secret@proxy.example:3128", "HTTPS_PROXY").failure(fault)
+    assert failure is not None
+    assert failure.message.startswith("the proxy proxy.example:3128 of HTTPS_PROXY did not answer as a proxy does")
+    assert "correct HTTPS_PROXY" in failure.message
 
 
 def test_a_chat_endpoint_takes_what_is_pasted_too() -> None:

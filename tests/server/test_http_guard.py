@@ -3,8 +3,9 @@
 import asyncio
 import logging
 import os
+import socket
 from collections.abc import AsyncIterator
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AsyncExitStack, ExitStack, asynccontextmanager
 from urllib.parse import urlsplit
 
 import pytest
@@ -225,6 +226,27 @@ async def test_when_files_run_out_new_clients_are_told_and_the_running_call_can_
             assert b" 503 " in await crowd[-1].closed()
             await client.send({"type": "client_text_append", "text": "hello"})
             await client.until("agent_response_done")
+    assert warnings(caplog) == GUARD
+
+
+async def test_without_a_single_free_file_each_new_client_is_told(caplog: pytest.LogCaptureFixture) -> None:
+    resource = pytest.importorskip("resource")
+    async with serving(settings=ServerSettings(drain_s=0)) as place:
+        port = int(place.url.rpartition(":")[2])
+        before = resource.getrlimit(resource.RLIMIT_NOFILE)
+        with ExitStack() as stack:
+            crowd = [stack.enter_context(socket.create_connection(("127.0.0.1", port), HANG_S)) for _ in range(3)]
+            for one in crowd:
+                one.sendall(f"{HEALTH}\r\n".encode())
+            probe = os.open(os.devnull, os.O_RDONLY)
+            os.close(probe)
+            resource.setrlimit(resource.RLIMIT_NOFILE, (probe, before[1]))
+            try:
+                told = [await asyncio.to_thread(one.recv, 1_000) for one in crowd]
+            finally:
+                resource.setrlimit(resource.RLIMIT_NOFILE, before)
+        assert [answer.split(b"\r\n")[0] for answer in told] == [b"HTTP/1.1 503 Service Unavailable"] * 3
+        assert (await place.get("/healthz")).status == 200
     assert warnings(caplog) == GUARD
 
 
