@@ -4,6 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from realtime.model.local.keyless import arithmetic
 from realtime.model.local.keyless.arithmetic import evaluate, find_expression, find_number, say_expression, say_number
 from tests.model.local.rows import assert_none, rows
 
@@ -63,3 +64,13 @@ def test_no_text_does_harm(text: str) -> None:
     expression = find_expression(text)
     assert expression is None or outcome(expression)
     assert outcome(text)
+
+
+@pytest.mark.parametrize("text", ["(" * 200, "(" * 90 + "1" + "(" * 90, "1" + "(" * 190, "- " * 100, "and (" * 40])
+def test_brackets_and_signs_without_a_sum_are_not_tried_in_every_way(
+    text: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tried: list[str] = []
+    monkeypatch.setattr(arithmetic, "_parses", lambda expression: tried.append(expression) or False)
+    assert find_expression(f"book {text}") is None
+    assert len(tried) <= len(text)

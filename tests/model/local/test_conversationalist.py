@@ -62,6 +62,7 @@ def test_results_that_come_as_hints_are_told() -> None:
     for how, result, told in (
         ("is done. Tell the user now, in your own words.", "tea is green", "tea is green."),
         ("is done.", '{"stock": 3}', "stock: 3."),
+        ("is done.", "the night train has failed to come", "the night train has failed to come."),
         ("has failed.", "no such tea", "That did not work, I'm afraid."),
     ):
         hint = result_reminder(f"The tool lookup (call c1) {how}", result)
@@ -153,9 +154,11 @@ def test_several_results_are_told_in_order_and_failures_and_refusals_plainly() -
     both = results(("get_time", "{}", "3:45 PM"), ("get_date", "{}", "Monday"))
     failed = results(("x", "{}", "trace"), state="error")
     refused = results(("book_table", "{}", "the user refused: No, thank you."), state="denied")
+    begun = results(("x", "{}", "x runs in the background (task x_1)."), state="running")
     assert said(respond_to(Prompt(history=both))) == "It is 3:45 PM. Today is Monday."
     assert said(respond_to(Prompt(history=failed))) == "That did not work, I'm afraid."
     assert said(respond_to(Prompt(history=refused))) == "I have not done it."
+    assert said(respond_to(Prompt(history=begun))) == "I'm on it.", "a tool in the background"
 
 
 def test_small_talk() -> None:

@@ -75,6 +75,7 @@ _LARGEST = 1e15
 _LARGEST_EXPONENT = 64
 _DEEPEST = 50
 _LONGEST_CHARS = 200
+_ENDS = (")", "%")
 
 
 def find_expression(text: str) -> str | None:
@@ -93,7 +94,12 @@ def find_expression(text: str) -> str | None:
         end = start
         while end < len(tokens) and _is_arithmetic(tokens[end]):
             end += 1
+        if not any(map(_has_digit, tokens[start:end])):
+            start = end  # brackets and signs alone
+            continue
         for stop in range(end, start, -1):
+            if not tokens[stop - 1][-1].isalnum() and tokens[stop - 1] not in _ENDS:
+                continue  # nothing ends with a sign or an opening bracket
             expression = " ".join(tokens[start:stop])
             if _is_sum(tokens[start:stop]) and _parses(expression):
                 return expression
@@ -251,6 +257,10 @@ def _is_arithmetic(token: str) -> bool:
 def _is_sum(tokens: list[str]) -> bool:
     """Whether there is something to compute; a bare number or "-5" does not count."""
     return "sqrt" in tokens or any(token in _INFIX for token in tokens[1:])
+
+
+def _has_digit(token: str) -> bool:
+    return any(char.isdigit() for char in token)
 
 
 def _parses(expression: str) -> bool:

@@ -14,6 +14,8 @@ from realtime.model.local.keyless.arithmetic import say_expression, say_number
 from realtime.model.local.keyless.words import capital
 
 _FAILED = "That did not work, I'm afraid."
+_BEGUN = "I'm on it."
+"""A tool in the background has begun: its result comes by itself."""
 
 
 def results_to_tell(history: Sequence[Item], asked: str) -> list[str]:
@@ -24,7 +26,10 @@ def results_to_tell(history: Sequence[Item], asked: str) -> list[str]:
     late = [(item.text, told) for item in history[at:] if (told := result_in(item.text)) is not None]
     if late:
         # Of tools in the background, and of those that the talk has overtaken.
-        return [_FAILED if "has failed" in text else _sentence(_spoken(told)) for text, told in late]
+        # What the tool itself says may have these words, too.
+        return [
+            _FAILED if "has failed" in text.replace(told, "", 1) else _sentence(_spoken(told)) for text, told in late
+        ]
     at = len(history)
     while at and history[at - 1].type == "tool_result":
         at -= 1
@@ -42,6 +47,8 @@ def _told(result: ToolResultBlock, arguments: str, asked: str) -> str:
             return _tell(result.name, arguments, result.output_text(), asked)
         case "denied":
             return "I have not done it."
+        case "running":
+            return _BEGUN
         case _:
             return _FAILED
 
