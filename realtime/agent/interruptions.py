@@ -300,6 +300,7 @@ class Interruptions:
         newest = clip(min(LEVEL_MS, position_ms - overlap.start_ms))
         transcript_expected = self.transcribes and not overlap.has_transcript
         played = self._played(overlap)
+        said = tokens_of(played)
         relative_db = self._usual.relative_db(newest, self._rate_hz)
         # Only where the level alone would decide: it costs a millisecond.
         may_be_other = relative_db is not None and relative_db <= FAR_DB
@@ -312,8 +313,8 @@ class Interruptions:
             relative_db=relative_db,
             unlike=unlike,
             others_heard=self._others_heard,
-            played=tokens_of(self._played(overlap, self._ahead_ms(position_ms)) if self._may_hear_reply() else played),
-            talk=tokens_of(played),
+            played=tokens_of(self._played(overlap, self._ahead_ms(position_ms))) if self._may_hear_reply() else said,
+            talk=said,
             names=self._names(),
             is_answer_expected=_is_question(played),
             transcript_expected=transcript_expected,
@@ -333,7 +334,8 @@ class Interruptions:
 
     def _names(self) -> tuple[str, ...]:
         """Return what the agent is called."""
-        return tuple(str(name) for name in (self._reply.who.get("agent_name"),) if name)
+        name = self._reply.who.get("agent_name")
+        return (str(name),) if name else ()
 
     def _ahead_ms(self, position_ms: int) -> int:
         """How much unreported playback this audio of the user may hold."""
@@ -380,13 +382,14 @@ class Interruptions:
         if self._settings is None:
             return ""
         played = self._played(overlap)
+        said = tokens_of(played)
         judgement = self._settings.judge(
             Evidence(
                 voiced_ms=0,
                 ended=True,
                 words=words,
-                played=tokens_of(played),
-                talk=tokens_of(played),
+                played=said,
+                talk=said,
                 names=self._names(),
                 played_ms=self._settings.protect_ms,
                 is_answer_expected=_is_question(played),

@@ -67,15 +67,11 @@ def parts_of_address(text: str, source: str, schemes: Iterable[str] = ("http", "
         text = ("http" if is_loopback(_without_port(host)) else "https") + "://" + text.lstrip("/")
     try:
         parts = urlsplit(text)
-        _ = parts.port
+        is_address = bool(parts.hostname) and parts.port != 0 and not re.search(r"\s", text)
     except ValueError:
         port = re.search(r":(\d{1,12})(?:[/?#]|$)", text.partition("://")[2])
         if port is not None and int(port.group(1)) > 65_535:
             raise UsageError(f"{source} has a port above 65535: correct it", code="invalid_address") from None
-    try:
-        parts = urlsplit(text)
-        is_address = bool(parts.hostname) and parts.port != 0 and not re.search(r"\s", text)
-    except ValueError:
         is_address = False
     if not is_address or parts.scheme not in known:
         blank = " and holds no blank" if re.search(r"\s", text) else ""

@@ -13,12 +13,13 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
-from realtime.turn.small_talk import DEFAULT_BACKCHANNELS, is_hum, phrases_of, rest_of, tokens_of
+from realtime.turn.small_talk import DEFAULT_BACKCHANNELS, is_hum, phrase_at, phrases_of, rest_of, tokens_of
 
 _DATA: dict[str, str] = json.loads(Path(__file__).with_name("remarks.json").read_text(encoding="utf-8"))
 _MOST_WORDS = 9
 """Of a remark: what is longer is a turn."""
-_LONGEST_WHOLE = 6
+_LONGEST_ASSENT = 12
+"""Words of the longest form: the rest of a long turn is not searched."""
 
 
 def _words(name: str) -> frozenset[str]:
@@ -67,9 +68,8 @@ def rest_of_assent(words: Sequence[str], phrases: frozenset[tuple[str, ...]]) ->
 
 def _assent_at(words: Sequence[str]) -> int:
     """Return how many of the first words are an assent; 0 for none."""
-    whole = next((n for n in range(_LONGEST_WHOLE, 0, -1) if phrases_of([" ".join(words[:n])]) & _WHOLES), 0)
-    found = _ASSENT.match(" ".join(words[: 2 * _LONGEST_WHOLE]))
-    return max(min(whole, len(words)), 0 if found is None else found[0].count(" ") + 1)
+    found = _ASSENT.match(" ".join(words[:_LONGEST_ASSENT]))
+    return max(min(phrase_at(words, 0, _WHOLES), len(words)), 0 if found is None else found[0].count(" ") + 1)
 
 
 def is_remark(text: str, talk: Sequence[str], names: Sequence[str] = (), *, is_over: bool = True) -> bool:
@@ -78,7 +78,7 @@ def is_remark(text: str, talk: Sequence[str], names: Sequence[str] = (), *, is_o
     `talk` are words of the conversation, `names` those that the agent is called by. Until it `is_over` the beginning of
     a remark counts.
     """
-    words, takes_floor = rest_of(tokens_of(text), phrases_of(()))
+    words, takes_floor = rest_of(tokens_of(text), frozenset())
     if not 1 < len(words) <= _MOST_WORDS or takes_floor:
         return False
     called = {token for name in names for token in tokens_of(name)}
@@ -94,10 +94,7 @@ def _calls_other(text: str, talk: set[str], *, least: int) -> bool:
     """Whether a comma sets off a name, at either end."""
     parts = [tokens_of(part) for part in text.split(",")]
     parts = [part for part in parts if part and not all(map(is_hum, part))]
-    rest = rest_of([word for part in parts for word in part], DEFAULT_BACKCHANNELS)[0]
-    while parts and len(rest) < sum(map(len, parts)) and len(parts) > 1 and not {*parts[0]} & _KIN:
-        if rest_of(parts[0], DEFAULT_BACKCHANNELS)[0]:
-            break
+    while len(parts) > 1 and not {*parts[0]} & _KIN and not rest_of(parts[0], DEFAULT_BACKCHANNELS)[0]:
         parts.pop(0)  # "Yes, darling, ..."
     if len(parts) < 2 or sum(map(len, parts)) < least:
         return False

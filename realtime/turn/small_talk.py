@@ -107,7 +107,7 @@ DEFAULT_STOPS = phrases_of(STOPS.values())
 def commands_stop(words: Sequence[str]) -> bool:
     """Whether the first words order silence, behind hums at most."""
     at = next((place for place, word in enumerate(words) if not is_hum(word)), len(words))
-    return _phrase_at(words, at, DEFAULT_STOPS) > 0
+    return phrase_at(words, at, DEFAULT_STOPS) > 0
 
 
 def is_hum(word: str) -> bool:
@@ -125,8 +125,8 @@ def rest_of(words: Sequence[str], phrases: frozenset[tuple[str, ...]]) -> tuple[
         return (), False  # "T-t-t": a laugh
     at = 0
     while at < len(words):
-        length = _phrase_at(words, at, phrases) or is_hum(words[at])
-        if _phrase_at(words, at, DEFAULT_TAKES_FLOOR) > length:
+        length = phrase_at(words, at, phrases) or is_hum(words[at])
+        if phrase_at(words, at, DEFAULT_TAKES_FLOOR) > length:
             return words[at:], True
         if not length:
             break
@@ -134,7 +134,7 @@ def rest_of(words: Sequence[str], phrases: frozenset[tuple[str, ...]]) -> tuple[
     return words[at:], False
 
 
-def _phrase_at(words: Sequence[str], at: int, phrases: frozenset[tuple[str, ...]]) -> int:
+def phrase_at(words: Sequence[str], at: int, phrases: frozenset[tuple[str, ...]]) -> int:
     """Return how many words the longest phrase at this place has; 0 without one."""
     return next((n for n in range(_LONGEST_PHRASE, 0, -1) if _folded(words[at : at + n]) in phrases), 0)
 

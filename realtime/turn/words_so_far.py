@@ -1,11 +1,14 @@
 """Classify the end of what a speaker has said so far: does more have to come? English.
 
-A recogniser ends nearly everything with a full stop, so a full stop shows nothing; the last words do.
+A recogniser ends nearly everything with a full stop, so a full stop shows nothing; the last words do. They are data:
+`words_so_far.json`.
 """
 
 from __future__ import annotations
 
+import json
 import re
+from pathlib import Path
 from typing import Literal
 
 Tail = Literal["hanging", "digits", "short_answer", "closed", "open"]
@@ -19,45 +22,35 @@ _MANY_DIGITS = 3
 _MANY_NUMBERS = 2
 
 
-def _words(text: str) -> frozenset[str]:
-    return frozenset(text.split())
+_DATA: dict[str, str] = json.loads(Path(__file__).with_name("words_so_far.json").read_text(encoding="utf-8"))
 
 
-_FILLERS = _words("um uh er erm hmm")
-_HANGING = _FILLERS | _words(
-    "a an the my your his our their and or but because if when while although unless until than whether of from into"
-    " i we they i'm we're they're i've i'd i'll you're let's very every each some between maybe perhaps including"
-)
-_HANGING_UNLESS_CLOSED = _words("is are was were with for to at by about in")
+def _words(name: str) -> frozenset[str]:
+    return frozenset(_DATA[name].split())
+
+
+_FILLERS = _words("fillers")
+_HANGING = _FILLERS | _words("hanging")
+_HANGING_UNLESS_CLOSED = _words("hanging_unless_closed")
 """Words that hang unless the word before closes the sentence: "yes, it is"."""
-_CLOSING = _words("it he she they we i you that this there who what where how look looking go")
-_BEFORE_OF = _words(
-    "think thinks thinking thought hear hears heard know knows knew dream dreams dreaming dreamt speak speaks speaking"
-    " spoke talk talking talked afraid ashamed aware capable fond full made proud sick tired course kind sort out most"
-    " all some none any rid"
-)
+_CLOSING = _words("closing")
+_BEFORE_OF = _words("before_of")
 """Words behind which "of" ends a sentence: "what I was thinking of"."""
-_DICTATION = _words(
-    "number numbers code codes pin phone cell mobile account card extension reference postcode zip serial booking"
-    " ticket order digits call dial spelled spelt letters password id passport iban vin tracking"
-    " invoice meter room flight"
-)
+_DICTATION = _words("dictation")
 """Words that announce digits or letters. Else a number in a sentence is a quantity, a price or a year."""
 _TELLING = re.compile(r"\b(?:tell|told|remind|ask|asked) (?:my|your|his|her|our|their|the) \S+ that$")
 """"Tell my sister that": a clause follows, while "tell me that" may be all."""
 _WISHES = re.compile(r"(?<!n't )(?<!not )\b(?:like|want|wanted|love) to (?:know|ask)$|\b(?:was|am|i'm) wondering$")
 """Ends that only announce a question."""
-_CONDITION = _words("if when after before while unless although")
+_CONDITION = _words("condition")
 """A few words behind one of these are half a sentence."""
 _CONDITION_WORDS = 5
-_ANSWER_HEADS = _words("yes no yeah yep nope yup sure okay ok right correct wrong exactly absolutely never thanks")
-_ANSWERS = _ANSWER_HEADS | _words(
-    "maybe definitely certainly please thank you of course not that's that is fine good great"
-)
-_EXCLAMATIONS = _words("oh ah wow okay thanks")
+_ANSWER_HEADS = _words("answer_heads")
+_ANSWERS = _ANSWER_HEADS | _words("answers")
+_EXCLAMATIONS = _words("exclamations")
 """Words before a whole answer."""
 _WHOLE = ("i see", "got it")
-_NUMBERS = _words("zero oh one two three four five six seven eight nine double triple")
+_NUMBERS = _words("numbers")
 
 
 def tail_of(words: str) -> Tail:

@@ -23,7 +23,7 @@ CHANGES_NOTHING: dict[str, dict[str, str]] = {
         "rest_of: False -> True (2)": "a laugh leaves no words that could take the floor",
         "rest_of: words[0] -> words[1]": "the words of a laugh are one",
         "rest_of: words[0] -> words[-1]": "the words of a laugh are one",
-        "_phrase_at: range(_LONGEST_PHRASE, 0, -1) -> range(_LONGEST_PHRASE, -1, -1)": "no phrase is empty",
+        "phrase_at: range(_LONGEST_PHRASE, 0, -1) -> range(_LONGEST_PHRASE, -1, -1)": "no phrase is empty",
     },
     "realtime.turn.endpointing": {},
     "realtime.turn.words_so_far": {
