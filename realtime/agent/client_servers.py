@@ -41,6 +41,8 @@ class ServerConnections:
         self._emit = emit
         self._tell_left_out = tell_left_out
         self._open: dict[str, tuple[ClientServer, asyncio.Task[None]]] = {}
+        self._registering = asyncio.Lock()
+        """One at a time: whether a name is taken depends on the tools of the others."""
 
     def follow(self, tools: Iterable[HostedTool]) -> None:
         """Connect to those of these that are allowed, and leave all others."""
@@ -69,7 +71,8 @@ class ServerConnections:
         try:
             client = server.client()
             await client.connect()
-            tools = await self._register(server, client)
+            async with self._registering:
+                tools = await self._register(server, client)
             self._tell(server, "completed")
             await asyncio.Event().wait()
         except RealtimeError as error:

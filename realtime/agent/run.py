@@ -231,6 +231,7 @@ class AgentRun:
                     permissions=self.permissions,
                     acts_for=host.acts_for,
                     on_result_within=deeds.add if self.spec.claims == "checked" else None,
+                    client_servers=self.client_servers,
                 )
                 if self.spec.make_detector is silero_detector and settings.authority == "server":
                     # Loads once in a process, for 90 ms: not on the loop, where other calls speak.

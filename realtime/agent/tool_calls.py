@@ -54,6 +54,8 @@ class ToolCalls:
         """Calls that wait for the user's consent, by id."""
         self._result_ids: dict[str, str] = {}
         """Client ids for the items of results, by call."""
+        self._followed_by_client: set[str] = set()
+        """Calls whose client asks for what comes next: see `_shown`."""
         self.provisional = ProvisionalResults(context)
         self._on_ask: OnAsk = nothing_asks
         self._on_answer: OnAnswer = nothing_answers
@@ -97,9 +99,20 @@ class ToolCalls:
         if is_consent:
             self._tell_allowed(event.item_id, call)
         self._tools.start_tool(call, at_model=at_model, denial=denial, failure=failure)
+        if call.state is not ToolCallState.ASKING:
+            self._shown(call)
         if call.state is ToolCallState.ASKING:
             self._on_ask(call, "")
         return True
+
+    def _shown(self, call: ToolCallBlock) -> None:
+        """The client is shown that this call runs.
+
+        OpenAI's clients ask for a response after every call of a server that they named: if the model went on by
+        itself as well, there would be two answers, and with the next call in one of them, answers without end.
+        """
+        if self._tools.is_of_client_server(call.name):
+            self._followed_by_client.add(call.id)
 
     def _tell_allowed(self, item_id: str, call: ToolCallBlock) -> None:
         """Tell that a call may run as it is now: the user or a rule has agreed."""
@@ -172,6 +185,7 @@ class ToolCalls:
         self._on_answer(call_id, confirmed, changed, by_rule)
         if isinstance(answer, ToolCallBlock):
             self._tell_allowed(question.item_id, answer)
+            self._shown(answer)
             if self._tools.is_clients(question.call.name):
                 # From now on the client may run it.
                 self._emit(
@@ -213,6 +227,9 @@ class ToolCalls:
 
     def done(self, result: ToolResultBlock) -> Response | None:
         """A tool has returned, failed or was cancelled; returns the response that still waits for that."""
+        if result.id in self._followed_by_client:
+            self._followed_by_client.discard(result.id)
+            self._ledger.answered_by_client(result.id)
         response = self._ledger.calling(result.id)
         self._questions.pop(result.id, None)
         item_id = self._result_ids.pop(result.id, None) or self._context.runtime.new_id("item")

@@ -30,6 +30,7 @@ from realtime.permission import PermissionDecision
 from realtime.runtime import unique_id
 from realtime.tool.background import BackgroundTask, act_for
 from realtime.tool.context import Decide, RunDecided, RunTool, ToolScope
+from realtime.tool.mcp.of_client import ClientServers
 from realtime.tool.secret_fields import as_logged, without_secrets
 
 MAX_PROGRESS = 1_000
@@ -116,7 +117,7 @@ class ToolRunner:
     `on_error` gets the error of a tool that cannot run at all, in addition to its result. `scope` is the call as the
     tools see it; `hooks` are around the tools of the agent. `permissions` decide about calls, for the user whom
     `acts_for` names when a call is first decided. `on_result_within` gets the result of every call of a thinking agent
-    within another call.
+    within another call. `client_servers` are those that the client has named.
     """
 
     def __init__(
@@ -131,6 +132,7 @@ class ToolRunner:
         permissions: CallPermissions,
         acts_for: Callable[[], str],
         on_result_within: Callable[[ToolResultBlock], None] | None,
+        client_servers: ClientServers | None,
     ) -> None:
         self._group = group
         self._toolkit = spec.toolkit
@@ -148,6 +150,7 @@ class ToolRunner:
         self._hooks = hooks
         self._permissions = permissions
         self._acts_for = acts_for
+        self._client_servers = client_servers
         self.on_result_within = on_result_within
         self._users: dict[str, str] = {}
         """Whom each call serves."""
@@ -172,6 +175,11 @@ class ToolRunner:
     def is_clients(self, name: str) -> bool:
         """Whether a tool runs in the client."""
         return name in self._client_tools or (name in self._offered and name not in self._toolkit)
+
+    def is_of_client_server(self, name: str) -> bool:
+        """Whether a tool is one of a client's server."""
+        servers = self._client_servers
+        return servers is not None and servers.tool(name) is not None and not self.is_clients(name)
 
     # -- permissions ---------------------------------------------------------------------------------------------------
 

@@ -9,7 +9,7 @@ import pybase64
 import pytest
 
 from realtime.event import ModelEvents
-from realtime.model.base import ItemTruncate, SessionUpdate, Settings
+from realtime.model.base import ItemDelete, ItemTruncate, SessionUpdate, Settings
 from realtime.model.openai_family import openai_frames as wire
 from realtime.model.openai_family.openai import OpenAICodec
 from tests.model.frames import PLACE, Json, fixture_rows, one, openai, received, say
@@ -74,6 +74,19 @@ def test_an_answer_of_which_nothing_was_heard_is_deleted_and_reported_as_cut() -
         ModelEvents.ModelItemTruncatedEvent(item_id="i", audio_end_ms=0, transcript="")
     ]
     assert one(codec, "conversation.item.deleted", item_id="i") == [ModelEvents.ModelItemDeletedEvent(item_id="i")]
+
+
+def test_a_long_id_goes_back_to_the_service_that_gave_it_and_ours_is_cut() -> None:
+    """Servers of this protocol other than OpenAI's have ids of more than 32 characters."""
+    theirs, ours = f"item_{'0123456789abcdef' * 2}", f"mine_{'0123456789abcdef' * 2}"
+    codec = openai()
+    (added,) = one(codec, "conversation.item.added", item={"id": theirs, "type": "message", "role": "user"})
+    assert isinstance(added, ModelEvents.ModelItemAddedEvent)
+    told = [say(codec, ItemDelete(item_id))[0]["item_id"] for item_id in (added.item.id, ours)]
+    assert told == [theirs, ours[:32]]
+    assert one(codec, "conversation.item.deleted", item_id=ours[:32]) == [
+        ModelEvents.ModelItemDeletedEvent(item_id=ours)
+    ]
 
 
 def test_a_new_voice_takes_no_other_setting_along_once_the_old_one_has_spoken() -> None:

@@ -76,6 +76,23 @@ def declared(model: ScriptedModel) -> list[str]:
     return [tool.name for tool in received(model, base.SessionUpdate)[-1].settings.tools]
 
 
+async def call_of(ear: Ear) -> Json:
+    """Ask for a response; the call it makes, once both are over, in whichever order."""
+    await ear.do("respond")
+    return await ended_call(ear)
+
+
+async def ended_call(ear: Ear) -> Json:
+    """The call that this response makes, once both are over."""
+    begun = len(ear.frames)
+    while True:
+        await ear.next()
+        ended = [one["item"] for one in ear.frames[begun:] if one["type"] == "response.output_item.done"]
+        calls = [item for item in ended if item["type"] == "mcp_call"]
+        if calls and "response.done" in ear.types[begun:]:
+            return calls[0]
+
+
 async def test_the_tools_of_a_named_server_run_and_are_told_as_items(port: int) -> None:
     async with talking(asked(), called("add", a=2, b=3), asked(), Speak("Five.", 0.4)) as (ear, model):
         await ear.do("update", tools=[shop(port, allowed_tools=["add", "delete"]), TOOL])
@@ -85,9 +102,8 @@ async def test_the_tools_of_a_named_server_run_and_are_told_as_items(port: int) 
         assert (listed["type"], listed["server_label"]) == ("mcp_list_tools", "shop")
         assert {tool["name"] for tool in listed["tools"]} == {"add", "delete"}
         assert {*declared(model)} == {"add", "delete", "get_weather"}
-        done = await ear.answered()
-        assert [item["type"] for item in done["output"]] == ["mcp_call", "message"]
-        call = done["output"][0]
+        call = await call_of(ear)
+        assert [item["type"] for item in ear.only("response.done")[0]["response"]["output"]] == ["mcp_call"]
         assert (call["server_label"], call["name"]) == ("shop", "add")
         assert json.loads(call["arguments"]) == {"a": 2, "b": 3}
         assert (json.loads(call["output"]), call["error"]) == (5, None)
@@ -98,7 +114,27 @@ async def test_the_tools_of_a_named_server_run_and_are_told_as_items(port: int) 
             "response.mcp_call.in_progress",
             "response.mcp_call.completed",
         ]
+        answer = await ear.answered()
+        assert [item["type"] for item in answer["output"]] == ["message"]
+        assert len(received(model, base.ResponseCreate)) == 2, "the client asks for the answer, and nobody else does"
         assert "error" not in ear.types
+
+
+async def test_the_items_of_a_server_can_be_retrieved(port: int) -> None:
+    """The list of its tools, a request for approval and a call with its result: the SDK for agents asks for each."""
+    async with talking(asked(), called("add", a=2, b=3)) as (ear, _):
+        await ear.do("update", tools=[shop(port, require_approval="always")])
+        await ear.until("mcp_list_tools.completed")
+        listed = (await ear.until("conversation.item.done"))["item"]
+        await ear.do("respond")
+        request = await request_of(ear)
+        await approval(ear, request, approve=True)
+        while (call := (await ear.until("response.output_item.done"))["item"])["type"] != "mcp_call":
+            pass
+        assert json.loads(call["output"]) == 5
+        for item in (listed, request, call):
+            await ear.do("raw", json.dumps({"type": "conversation.item.retrieve", "item_id": item["id"]}))
+            assert (await ear.until("conversation.item.retrieved"))["item"] == item
 
 
 async def approval(ear: Ear, request: Json, *, approve: bool, **more: Any) -> None:
@@ -126,28 +162,30 @@ async def test_a_call_waits_for_the_approval_of_the_client(port: int) -> None:
         assert json.loads(request["arguments"]) == {"name": "a.txt"}
         assert not [kind for kind in ear.types if "mcp_call" in kind]
         assert not received(model, base.ToolResult)
-        await approval(ear, request, approve=True, id="item_yes")
         done = (await ear.until("response.done"))["response"]
-        assert [item["type"] for item in done["output"]] == ["mcp_approval_request", "mcp_call", "message"]
-        assert (done["output"][1]["approval_request_id"], done["output"][1]["output"]) == (
-            request["id"],
-            "a.txt is deleted",
-        )
+        assert [item["type"] for item in done["output"]] == ["mcp_approval_request"]
+        await approval(ear, request, approve=True, id="item_yes")
+        call = (await ear.until("response.output_item.done"))["item"]
+        assert (call["approval_request_id"], call["output"]) == (request["id"], "a.txt is deleted")
         (answer,) = [one["item"] for one in ear.only("conversation.item.added") if one["item"]["id"] == "item_yes"]
         assert (answer["type"], answer["approve"]) == ("mcp_approval_response", True)
         await approval(ear, request, approve=False)
         assert (await ear.until("error"))["error"]["param"] == "item.approval_request_id"
+        assert [item["type"] for item in (await ear.answered())["output"]] == ["message"]
+        assert len(received(model, base.ResponseCreate)) == 2
 
 
 async def test_a_call_that_is_refused_does_not_run(port: int) -> None:
+    """No client asks for what follows, as no call was made: the agent speaks by itself."""
     script = (asked(), called("delete", name="a.txt"), asked(), Speak("I left it.", 0.4))
     async with talking(*script) as (ear, model):
         await ear.do("update", tools=[shop(port, require_approval="always")])
         await ear.until("mcp_list_tools.completed")
         await ear.do("respond")
         await approval(ear, await request_of(ear), approve=False, reason="I need it")
-        done = (await ear.until("response.done"))["response"]
-        assert [item["type"] for item in done["output"]] == ["mcp_approval_request", "message"]
+        for made in ("mcp_approval_request", "message"):
+            done = (await ear.until("response.done"))["response"]
+            assert [item["type"] for item in done["output"]] == [made]
         (result,) = received(model, base.ToolResult)
         assert "I need it" in str(result.result.output)
 
@@ -188,7 +226,7 @@ async def test_a_tool_that_fails_is_told_as_failed(port: int) -> None:
     async with talking(*script) as (ear, _):
         await ear.do("update", tools=[shop(port)])
         await ear.until("mcp_list_tools.completed")
-        call = (await ear.answered())["output"][0]
+        call = await call_of(ear)
         assert "response.mcp_call.failed" in ear.types
         assert (call["output"], call["error"]["type"]) == (None, "tool_execution_error")
 
@@ -207,8 +245,18 @@ async def test_where_a_name_is_taken_the_label_of_the_server_stands_before_it(po
         await ear.do("update", tools=[server, mine])
         await ear.until("mcp_list_tools.completed")
         assert {*declared(model)} == {"add", "delete", "the_shop_add", "the_shop_delete"}
-        call = (await ear.answered())["output"][0]
+        call = await call_of(ear)
         assert (call["server_label"], call["name"], json.loads(call["output"])) == ("the shop", "add", 5)
+
+
+async def test_two_servers_that_come_at_once_share_no_name(port: int) -> None:
+    async with talking() as (ear, model):
+        two = [shop(port, server_label=label, allowed_tools=["add"]) for label in ("one", "two")]
+        await ear.do("update", tools=two)
+        for _ in two:
+            await ear.until("mcp_list_tools.completed")
+        assert {*declared(model)} in ({"add", "one_add"}, {"add", "two_add"})
+        assert "error" not in ear.types
 
 
 async def test_a_server_that_is_named_no_more_takes_its_tools_with_it(port: int) -> None:
@@ -238,7 +286,11 @@ async def test_a_secret_may_name_the_server(port: int) -> None:
         assert "hush" not in made.text
         async with sdk(place, made.parse().value) as ear:
             await ear.until("mcp_list_tools.completed")
-            assert (await ear.answered())["output"][0]["type"] == "mcp_call"
+            # A page names the server by its label, as the SDK for agents does: it does not know the address.
+            await ear.do("update", tools=[{"type": "mcp", "server_label": "shop", "require_approval": "always"}])
+            await ear.until("session.updated")
+            assert json.loads((await call_of(ear))["output"]) == 5
+            assert "error" not in ear.types
             assert "hush" not in json.dumps(ear.frames)
 
 
@@ -255,17 +307,18 @@ async def test_the_connection_ends_with_the_call(port: int) -> None:
         await settled(lambda: not mcp_tasks())
 
 
-async def test_a_call_that_is_cancelled_ends_as_it_stands(port: int) -> None:
+async def test_a_call_whose_client_asks_for_the_next_response_is_given_up(port: int) -> None:
+    """As with the functions of the client: it says by this that it waits no longer."""
     script = (asked(), called("wait"), asked(), Speak("Never mind.", 0.4))
     async with talking(*script) as (ear, _):
         await ear.do("update", tools=[shop(port)])
         await ear.until("mcp_list_tools.completed")
         await ear.do("respond")
-        await ear.until("response.mcp_call.in_progress")
-        await ear.do("cancel")
         done = (await ear.until("response.done"))["response"]
-        assert (done["status"], [item["type"] for item in done["output"]]) == ("cancelled", ["mcp_call"])
-        assert done["output"][0]["output"] is None
+        assert [(item["type"], item["output"]) for item in done["output"]] == [("mcp_call", None)]
+        answer = await ear.answered()
+        assert "response.mcp_call.failed" in ear.types
+        assert [item["type"] for item in answer["output"]] == ["message"]
 
 
 async def test_the_next_agent_of_a_call_has_the_servers_too(port: int) -> None:
@@ -280,8 +333,7 @@ async def test_the_next_agent_of_a_call_has_the_servers_too(port: int) -> None:
         await ear.do("respond")
         while len(ear.only("mcp_list_tools.completed")) < 2 or len(ear.only("response.done")) < 2:
             await ear.next()
-        call = (await ear.answered())["output"][0]
-        assert (call["type"], json.loads(call["output"])) == ("mcp_call", 5)
+        assert json.loads((await call_of(ear))["output"]) == 5
 
 
 async def test_the_name_of_a_server_that_is_gone_is_free_for_a_function(port: int) -> None:
@@ -300,7 +352,7 @@ async def test_the_store_has_no_keys(port: int, tmp_path: Path) -> None:
     async with talking(asked(), called("add", a=2, b=3), asked(), Speak("Five.", 0.4), settings=settings) as (ear, _):
         await ear.do("update", tools=[shop(port, authorization="hush", headers={"X-Key": "hush"})])
         await ear.until("mcp_list_tools.completed")
-        assert (await ear.answered())["status"] == "completed"
+        assert json.loads((await call_of(ear))["output"]) == 5
     kept = await asyncio.to_thread(lambda: b"".join(file.read_bytes() for file in tmp_path.iterdir()))
     assert b"mcp_list_tools" in kept
     assert b"hush" not in kept

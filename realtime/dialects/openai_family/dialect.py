@@ -227,13 +227,18 @@ class FamilyDialect(ABC, Generic[F, R, L]):
 
     def _called(self, event: s.AgentResponseToolUseDoneEvent) -> None:
         call, running = event.tool_use, self._running
-        ours = not (self._is_client_tool(call.name) and call.may_run)
+        in_client = self._is_client_tool(call.name) and call.may_run
+        ours = not in_client and not self._is_followed_by_client(call.name)
         if running is not None and running.model_id == event.response_id:
             running.server_calls += ours
             running.client_calls += not ours
-        if not ours:
+        if in_client:
             self._open_calls[call.id] = call.name
             self._items[event.item_id] = Item(id=event.item_id, type="tool_call", tool_call=call)
+
+    def _is_followed_by_client(self, name: str) -> bool:
+        """Whether the client asks for what follows this tool of ours."""
+        return False
 
     # -- to the client ---------------------------------------------------------------------------------------------
 

@@ -121,7 +121,7 @@ class OpenAIDialect(FamilyDialect[w.ClientFrame, OpenAIReplies, FollowingListene
             case w.ItemCreate(item=item, previous_item_id=previous):
                 return self._create_item(item, previous, label)
             case client.ItemRetrieve(item_id=item_id):
-                return self._retrieve(item_id, label)
+                return self._remote.retrieved(item_id) or self._retrieve(item_id, label)
             case w.ItemTruncate():
                 return self._truncate(read)
             case client.ItemDelete(item_id=item_id):
@@ -258,6 +258,9 @@ class OpenAIDialect(FamilyDialect[w.ClientFrame, OpenAIReplies, FollowingListene
 
     def _is_client_tool(self, name: str) -> bool:
         return name in self._offered or any(tool["name"] == name for tool in self._session["tools"])
+
+    def _is_followed_by_client(self, name: str) -> bool:
+        return self.servers.tool(name) is not None
 
     # -- to the client ---------------------------------------------------------------------------------------------
 

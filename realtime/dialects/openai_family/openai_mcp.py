@@ -1,7 +1,8 @@
 """Calls of the MCP servers that an OpenAI client names.
 
-A call is an `mcp_call` of the response that made it. One that waits for approval is an `mcp_approval_request` first,
-which the client answers by an item.
+A call is an `mcp_call` of the response that made it, which ends with what the model said: the call may end later. Its
+client then asks for the next response, as after a function of its own: OpenAI's SDKs do so for every `mcp_call`. One
+that waits for approval is an `mcp_approval_request` first, which the client answers by an item.
 """
 
 from __future__ import annotations
@@ -18,6 +19,9 @@ from realtime.event import server as s
 from realtime.event.call import ServerCustomEvent
 from realtime.message import ToolCallBlock, ToolCallState, ToolResultBlock, ToolResultState
 from realtime.tool.mcp.of_client import LISTED, ClientServers, RemoteTool
+
+_RETRIEVED = "mcp_item_retrieved"
+"""Name of the event that shows an item again; its value is the item."""
 
 
 @dataclass(slots=True)
@@ -47,6 +51,8 @@ class RemoteCalls:
         self._frame = frame
         self._new_id = new_id
         self._calls: dict[str, _Call] = {}
+        self._items: dict[str, Json] = {}
+        """What the client may retrieve, by id: lists of tools, requests for approval, calls."""
 
     # -- from the client -------------------------------------------------------------------------------------------
 
@@ -78,6 +84,11 @@ class RemoteCalls:
             param="item.approval_request_id",
         )
 
+    def retrieved(self, item_id: str) -> ServerCustomEvent | None:
+        """Return the event that shows this item; None if it is no item of a server."""
+        wire = self._items.get(item_id)
+        return None if wire is None else ServerCustomEvent(name=_RETRIEVED, value=wire)
+
     # -- to the client ---------------------------------------------------------------------------------------------
 
     def told(self, event: s.ServerEvent) -> list[str] | None:
@@ -99,6 +110,8 @@ class RemoteCalls:
                 return self._ended(self._calls.pop(event.tool_result.id), event.tool_result)
             case ServerCustomEvent(name=name) if name == LISTED:
                 return self._listed(str(event.value["server_label"]), str(event.value["state"]))
+            case ServerCustomEvent(name=name) if name == _RETRIEVED:
+                return [self._frame("conversation.item.retrieved", item=event.value)]
             case _:
                 return None
 
@@ -106,20 +119,21 @@ class RemoteCalls:
         reply = self._replies.running(event.response_id)
         if reply is None or not event.item_id:
             return None
-        reply.calls_server = True
+        reply.calls_client = True  # it ends here, also with other calls that run in this server
         call = self._calls[event.tool_use.id] = _Call(reply, event.item_id, tool, event.tool_use)
         if event.tool_use.state is not ToolCallState.ASKING:
             return self._begun(call)
         call.request_id = self._new_id("mcpr")
         self._replies.hide(event.item_id)
         asked = self._wire(call, call.request_id, "mcp_approval_request") | {"arguments": event.tool_use.input or "{}"}
+        self._items[call.request_id] = asked
         return [*self._replies.shown(reply, asked)]
 
     def _wire(self, call: _Call, item_id: str, kind: str) -> Json:
         return {"id": item_id, "type": kind, "server_label": call.tool.server_label, "name": call.tool.name}
 
     def _begun(self, call: _Call) -> list[str]:
-        if call.output is not None or call.reply.is_over:
+        if call.output is not None:
             return []
         arguments = call.block.input or "{}"
         wire = self._wire(call, call.item_id, "mcp_call") | {
@@ -130,9 +144,10 @@ class RemoteCalls:
         }
         frames: list[str] = []
         call.output = self._replies.added(call.reply, wire, frames)
+        call.output.outlasts = True
         place = {"item_id": call.item_id, "output_index": call.output.output_index}
         whole = {"response_id": call.reply.id, **place}
-        call.output.wire = wire | {"arguments": arguments}
+        call.output.wire = self._items[call.item_id] = wire | {"arguments": arguments}
         return [
             *frames,
             self._frame("response.mcp_call_arguments.delta", **whole, delta=arguments),
@@ -168,9 +183,10 @@ class RemoteCalls:
         item_id, before = self._new_id("mcpl"), self._replies.last_item_id
         wire = {"id": item_id, "type": "mcp_list_tools", "server_label": label, "tools": []}
         tools = self._servers.listed(label) if state == "completed" else []
+        self._items[item_id] = wire | {"tools": tools}
         return [
             self._frame("conversation.item.added", previous_item_id=before, item=wire),
             self._frame("mcp_list_tools.in_progress", item_id=item_id),
             self._frame(f"mcp_list_tools.{state}", item_id=item_id),
-            self._frame("conversation.item.done", previous_item_id=before, item=wire | {"tools": tools}),
+            self._frame("conversation.item.done", previous_item_id=before, item=self._items[item_id]),
         ]

@@ -59,6 +59,8 @@ class Output:
     before: str | None = None
     streamed: bool = False
     done: bool = False
+    outlasts: bool = False
+    """It may end after its response, unless that is cut."""
 
 
 @dataclass(slots=True)
@@ -344,7 +346,7 @@ class Replies(ABC):
         self._heads = None
         reply.is_over = True
         for output in reply.outputs.values():
-            if not output.done:
+            if not output.done and not (output.outlasts and status == "completed"):
                 frames += self._close_parts(reply, output)
                 if "status" in output.wire:
                     output.wire["status"] = "completed" if status == "completed" else "incomplete"

@@ -90,15 +90,20 @@ class SecondLook(Generic[T]):
 
 
 class Ids:
-    """Our ids as the service takes them, at most `limit` characters long; its own pass unchanged, both ways."""
+    """Our ids as the service takes them, at most `limit` characters long; its own pass unchanged, both ways.
+
+    A service may give longer ones than it takes, as other servers of its protocol do.
+    """
 
     def __init__(self, limit: int) -> None:
         self._limit = limit
         self._long: dict[str, str] = {}
+        self._theirs: set[str] = set()
+        """Long ids of the service."""
 
     def out(self, ours: str) -> str:
         """The id to send."""
-        if len(ours) <= self._limit:
+        if len(ours) <= self._limit or ours in self._theirs:
             return ours
         short = ours[: self._limit]
         self._long[short] = ours
@@ -106,4 +111,6 @@ class Ids:
 
     def back(self, theirs: str) -> str:
         """Our id for the one received."""
+        if len(theirs) > self._limit:
+            self._theirs.add(theirs)
         return self._long.get(theirs, theirs)

@@ -114,15 +114,27 @@ class ClientServers:
         self._hosts = hosts
         self._known: dict[str, ClientServer | str] = {}
         """By label; a text is why there is none."""
+        self._said: dict[str, dict[str, Any]] = {}
+        """What the client has said of each label so far."""
         self._tools: dict[str, RemoteTool] = {}
         self._listed: dict[str, list[dict[str, Any]]] = {}
 
     def declare(self, tools: Iterable[tuple[str, Mapping[str, Any]]]) -> None:
-        """Keep what the client says of its servers now, by label."""
+        """Note which servers the client wants now, by label.
+
+        One that it names without an address is the one of before: the address may have come with the client's secret,
+        so that the page does not know it. What was said with the address then counts, and the page adds to it only.
+        """
         self._known = {}
         for label, given in tools:
-            is_one_more = len(self._known) >= MAX_SERVERS and label not in self._known
-            self._known[label] = f"at most {MAX_SERVERS} are taken" if is_one_more else self._read(label, given)
+            if len(self._known) >= MAX_SERVERS and label not in self._known:
+                self._known[label] = f"at most {MAX_SERVERS} are taken"
+                continue
+            whole = {name: value for name, value in given.items() if value is not None}
+            if "server_url" not in whole:
+                whole |= self._said.get(label, {})
+            self._said[label] = whole
+            self._known[label] = self._read(label, whole)
 
     def _read(self, label: str, given: Mapping[str, Any]) -> ClientServer | str:
         if not self._hosts:
