@@ -28,6 +28,8 @@ _LETTERS = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)*")
 _SENTENCE_END = re.compile(r"[.?!…。？！]")
 _DATA = json.loads(Path(__file__).with_name("addressee_words.json").read_text(encoding="utf-8"))
 _MOST_NAMES = 10
+_SPELLINGS = {name: names for names in _DATA.pop("one_name").split(", ") for name in names.split()}
+"""Names that sound alike, by each of their spellings."""
 _SOUNDS = [(re.compile(pattern), sound) for pattern, sound in _DATA.pop("sound")]
 
 
@@ -175,8 +177,10 @@ def sounds_like(heard: str, name: str) -> bool:
     """Whether a recogniser may have written `name` as `heard`.
 
     Both are letters in lower case, without accents. They have the same consonants and syllables; in a short name the
-    vowel counts too: "ball" is not Bill.
+    vowel counts too: "ball" is not Bill. Spellings of one name are known: "john" is Jon.
     """
+    if heard in _SPELLINGS and _SPELLINGS[heard] == _SPELLINGS.get(name):
+        return True
     if len(name) < 3 or not name.isascii() or _sound(heard) != _sound(name):
         return False
     consonants = len(_sound(name).replace("A", ""))

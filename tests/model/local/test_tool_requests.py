@@ -89,6 +89,17 @@ def test_anything_else_than_an_answer_goes_on_without_a_call() -> None:
         assert called(talk(tools("book_table"), "book a table on friday", turn, "four")) == []
 
 
+def test_words_that_ask_for_something_else_are_no_answer_though_any_words_could_be_one() -> None:
+    offered = tools("create_ticket", "set_timer", "send_email")
+    assert called(talk(offered, "Create a ticket.", "Set a timer for ten minutes.")) == [("set_timer", {"minutes": 10})]
+    assert called(talk(offered, "Create a ticket.", "The printer is on fire")) == [
+        ("create_ticket", {"title": "printer is on fire"})
+    ]
+    asked = ("Send an email to Ann about lunch.",)
+    assert called(talk(offered, *asked, "What time is it?")) == []
+    assert [name for name, _ in called(talk(offered, *asked, "When are you coming home?"))] == ["send_email"]
+
+
 def test_what_is_forbidden_is_agreed_not_to_be_done() -> None:
     replies = talk(tools("book_table"), "Please don't book a table for two tonight.")
     assert (said(replies), called(replies)) == ("All right, I won't.", [])

@@ -24,6 +24,7 @@ from realtime.model.local.keyless.dates import date_said
 from realtime.model.local.keyless.facts import ask_back, forget, learn, not_told, standing
 from realtime.model.local.keyless.measures import convert
 from realtime.model.local.keyless.names import learned_name, own_name
+from realtime.model.local.keyless.parameters import Takes
 from realtime.model.local.keyless.product import Product
 from realtime.model.local.keyless.recall import recall
 from realtime.model.local.keyless.requests import split
@@ -488,10 +489,26 @@ def _requested(situation: Situation) -> ToolRequest | None:
     for line in lines[first:]:
         said = line.words[:LONGEST_CHARS]
         asked = request if request is not None and _was_asked(request, line.after) else None
-        answer = answered(asked, said, context) if asked is not None else None
+        turned = asked is None or _turns_to_another(asked, said, tools, context)
+        answer = None if asked is None or turned else answered(asked, said, context)
         is_whole = answer is not None and answer.is_ordered
         request = answer if is_whole else request_in(said, tools, context) or answer
     return request
+
+
+def _turns_to_another(asked: ToolRequest, said: str, tools: Sequence[ToolDeclaration], context: Context) -> bool:
+    """Whether words behind a question are surely no answer to it.
+
+    Also where any words could be one: "What time is it?" is no message, and "Set an alarm for seven" no title where
+    another tool does that.
+    """
+    words = plain(said)
+    if any(pattern.search(words) and clock.is_known(words) for _, pattern in _CLOCK_TOOLS):
+        return True
+    if any(one.takes is Takes.MESSAGE for one in asked.missing[:1]):
+        return False
+    other = request_in(said, tools, context)
+    return other is not None and other.name != asked.name and other.is_ordered and not other.missing
 
 
 def _was_asked(request: ToolRequest, said: str | None) -> bool:

@@ -100,8 +100,12 @@ def stem_of(word: str) -> str:
 
 _CORRECTION = re.compile(
     r"\b(?:(?:u[hm]{1,5}|er|erm|oh|well) ){0,3}"
-    r"(?:(?:no|wait|sorry|actually|rather|i mean|i meant|make (?:it|that)|hang on|hold on) ){1,4}"
+    r"(?:(?:no|wait|sorry|actually|rather|i mean|i meant|make (?:it|that)|hang on|hold on|scratch that|strike that"
+    r"|correction|my mistake|my bad|oops) ){1,4}"
 )
+_HESITATION = frozenset(each("um umm uh uhh uhm er erm"))
+_SO = re.compile(r"\bso (?:(?:that's|that makes|it's|it will be|it'll be|we're|we are|just|only|now|then) ){0,3}")
+"""What leads to the number that counts in the end: "Ann is ill, so three"."""
 
 
 class Utterance:
@@ -132,6 +136,7 @@ class Utterance:
         self.alternatives: list[Span] = []
         """Values that the user left open: "fifty or sixty"."""
         self._correct()
+        self._correct_unsaid()
         self._leave_open()
 
     def __len__(self) -> int:
@@ -190,6 +195,25 @@ class Utterance:
                             new, counted=old.counted, is_money=old.is_money or new.is_money
                         )
                     break
+
+    def _correct_unsaid(self) -> None:
+        """Take back numbers that others replace without a word for it: "21 um 22", "for four, Ann is ill, so three"."""
+        for old, new in [*pairwise(self.numbers)]:
+            between = self.tokens[old.end : new.start]
+            if between and {*between} <= _HESITATION:
+                self._withdraw(old)
+        text = " ".join(self.tokens) + " "
+        for found in _SO.finditer(text):
+            at = text[: found.end()].count(" ")
+            last = next((span for span in self.numbers if span.start == at), None)
+            if last is None or last.counted or last.is_money or last.end not in self.breaks:
+                continue
+            for old in [span for span in self.numbers if span.end < at and seconds_of(span) is None]:
+                self._withdraw(old)
+
+    def _withdraw(self, number: Span) -> None:
+        self.numbers.remove(number)
+        self.withdrawn.append(number)
 
     def _corrected_day(self, old: Span, at: int) -> Span | None:
         """Return a day with another month or year: "2 February, I mean March"; None: none is said."""
