@@ -82,7 +82,7 @@ async def measure_overload(hold_s: float = HOLD_S, max_busy: float = DEFAULT_MAX
         provider = await stack.enter_async_context(running(["-m", "bench.provider"], core=LOAD_CORE))
         port = free_port()
         argv, env = server_command(SERVER_VAD, port, (await provider.line())["port"], folder)
-        argv += ["--max-busy", str(max_busy)]
+        argv[argv.index("--max-busy") + 1] = str(max_busy)
         server = await stack.enter_async_context(running(argv, core=SERVER_CORE, env=env, log=folder / "server"))
         await listening(server, port)
         if pin(os.getpid(), LOAD_CORE):

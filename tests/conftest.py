@@ -58,6 +58,8 @@ BESIDE = Path(__file__).resolve().parent.parent.parent / "shared"
 """Where the recordings and the source documents lie, unless REALTIME_RECORDINGS names another folder."""
 if BESIDE.is_dir():
     os.environ.setdefault("REALTIME_RECORDINGS", str(BESIDE))
+NIGHT_HANG_S = 900
+"""How long a test of the night may take: benches and mutants are not done in the five minutes of the others."""
 TURNS_TO_END = 10
 """Loop turns a cancelled task or a closing transport may still take before it counts as left behind."""
 
@@ -89,6 +91,9 @@ def pytest_asyncio_loop_factories() -> Mapping[str, Callable[[], asyncio.Abstrac
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Leave out what runs at night, unless it is night or its file is named."""
+    for item in items:
+        if item.get_closest_marker("night") and not item.get_closest_marker("timeout"):
+            item.add_marker(pytest.mark.timeout(NIGHT_HANG_S))
     if NIGHTLY:
         return
     named = {Path(word.partition("::")[0]).name for word in config.args}

@@ -238,11 +238,11 @@ def _is_noticed(module: str, source: str, tests: str, configuration: str) -> boo
 def _put_in_place(name: str, source: str) -> None:
     """Let whoever imports the module from now on get one of this source."""
     module = ModuleType(name)
-    module.__file__ = f"{name} with a mistake"
+    module.__file__ = sys.modules[name].__file__  # the words that it reads lie beside it
     package, _, own = name.rpartition(".")
     sys.modules[name] = module
     setattr(sys.modules[package], own, module)
-    exec(compile(source, module.__file__, "exec"), module.__dict__)
+    exec(compile(source, f"{name} with a mistake", "exec"), module.__dict__)
 
 
 def _main(module: str, tests: str) -> None:

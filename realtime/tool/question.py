@@ -53,6 +53,7 @@ _EMAIL = re.compile(r"(?<![\w.+-])([\w.+-]{1,64})@([\w-]+(?:\.[\w-]+)+)")
 _TAG = re.compile(r"<[^<>]{0,200}>")
 _MARKUP = re.compile(r"[*`~|\\^{}\[\]<>#=_\"“”„«»「」]+")
 _SPACES = re.compile(r"\s+")
+_MARK_WITHIN = re.compile(r"[!?！？]+(?=\S)")
 _CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 _SAME_WORDS = 0.5
 """Share of a question's words that a voice must have said."""
@@ -221,7 +222,7 @@ def clean(text: str, language: Language) -> str:
     phrases = DEEDS[language]
     text = _LINK.sub(lambda match: phrases.link.format(match[1].replace(".", phrases.dot)), text)
     text = _EMAIL.sub(lambda match: f"{match[1]}{phrases.at}{match[2]}".replace(".", phrases.dot), text)
-    text = _SPACES.sub(" ", _MARKUP.sub(" ", text)).strip()
+    text = _SPACES.sub(" ", _MARKUP.sub(" ", _MARK_WITHIN.sub(" ", text))).strip()
     text = re.sub(r" ?(?<![.!?;…。！？；])[.!?;…。！？；]+(?=\s|$)", ",", text)
     return text.rstrip(" ,，").strip()
 

@@ -130,6 +130,7 @@ _DE_TENS = {
     word: 10 * tens
     for word, tens in _numbered("zwanzig dreissig vierzig funfzig sechzig siebzig achtzig neunzig", 2).items()
 } | {"fuenfzig": 50}
+_EN_GREAT = {"thousand": 1000, "million": 10**6, "billion": 10**9}
 _ES = _numbered(
     "cero uno dos tres cuatro cinco seis siete ocho nueve diez once doce trece catorce quince dieciseis diecisiete "
     "dieciocho diecinueve veinte veintiuno veintidos veintitres veinticuatro veinticinco veintiseis veintisiete "
@@ -143,10 +144,12 @@ _ES_HUNDREDS = {
     for hundreds, stem in enumerate(each("dosc tresc cuatroc quin seisc setec ochoc novec"), 2)
     for word in (f"{stem}ientos", f"{stem}ientas")
 } | {"cien": 100, "ciento": 100}
+_ES_SHORT = {"un": 1, "una": 1}
+"""How "uno" ends before a noun, within a number: "treinta y un mil"."""
 _ZH = {char: number for number, char in enumerate("零一二三四五六七八九")} | {"〇": 0, "两": 2, "俩": 2}
 _ZH_SCALES = {"十": 10, "百": 100, "千": 1000}
 _SCALES: dict[Language, dict[str, int]] = {
-    "en": {"hundred": 100, "thousand": 1000, "million": 10**6},
+    "en": {"hundred": 100} | _EN_GREAT,
     "de": {"hundert": 100, "tausend": 1000, "millionen": 10**6},
     "es": {"cien": 100, "mil": 1000, "millones": 10**6},
     "zh": {"百": 100, "千": 1000, "万": 10**4},
@@ -169,8 +172,8 @@ def _english(tokens: Sequence[str], at: int) -> tuple[int, int] | None:
             group, begun, last = group + _EN_TENS[word], True, 20
         elif word == "hundred" and begun and last < 100 and 0 < group < 100:
             group, last = group * 100, 100
-        elif word in ("thousand", "million") and begun and last <= 100 and group:
-            scale = 1000 if word == "thousand" else 10**6
+        elif word in _EN_GREAT and begun and last <= 100 and group:
+            scale = _EN_GREAT[word]
             if total and total % (scale * 1000):
                 break
             total, group, last = total + group * scale, 0, 1000
@@ -225,16 +228,16 @@ def _spanish(tokens: Sequence[str], at: int) -> tuple[int, int] | None:
     total = group = 0
     end, begun, last = at, False, 1000
     while end < len(tokens):
-        word = plain(tokens[end])
-        if word in _ES and last >= (30 if _ES[word] < 10 else 100) and last != 29:
-            group, begun, last = group + _ES[word], True, 1
+        word, units = plain(tokens[end]), _ES | _ES_SHORT if begun else _ES
+        if word in units and last >= (30 if units[word] < 10 else 100) and last != 29:
+            group, begun, last = group + units[word], True, 1
         elif word in _ES_TENS and last >= 100:
             group, begun, last = group + _ES_TENS[word], True, 30
         elif word in _ES_HUNDREDS and last >= 1000:
             group, begun, last = group + _ES_HUNDREDS[word], True, 100
         elif word == "mil" and not total and (group or not begun):
             total, group, begun, last = (group or 1) * 1000, 0, True, 1000
-        elif word == "y" and last == 30 and _ES.get(plain(tokens[end + 1]) if end + 1 < len(tokens) else "", 10) < 10:
+        elif word == "y" and last == 30 and units.get(plain(tokens[end + 1]) if end + 1 < len(tokens) else "", 10) < 10:
             pass
         else:
             break
@@ -279,7 +282,7 @@ def _chinese_value(text: str) -> Decimal | None:
             scale = _ZH_SCALES[char]
             if scale >= last:
                 return None
-            total, digit, last = total + (1 if digit is None else digit) * scale, None, scale
+            total, digit, last = total + (digit or 1) * scale, None, scale
     # "两百五" is 250.
     if digit and last >= 100 and "零" not in text:
         return Decimal(total + digit * last // 10)
@@ -388,6 +391,7 @@ def _write_chinese(value: int) -> str:
         if value >= scale:
             first, rest = divmod(value, scale)
             joint = "零" if 0 < rest < scale // 10 else ""
+            joint += "一" if 10 <= rest < 20 else ""  # 零一十, while ten by itself is 十
             return _write_chinese(first) + name + joint + (_write_chinese(rest) if rest else "")
     if value < 10:
         return _WORDS["zh"][value]

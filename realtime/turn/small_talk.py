@@ -6,9 +6,11 @@ data: a caller extends the backchannels by `TurnDetection.backchannels`.
 
 from __future__ import annotations
 
+import json
 import re
 import unicodedata
 from collections.abc import Iterable, Sequence
+from pathlib import Path
 
 _WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)*")
 _HUM = re.compile(
@@ -17,60 +19,14 @@ _HUM = re.compile(
 """Hummed assent in any spelling: mm, hmm, mhm, mmhmm, uhhuh, ahah; Whisper writes some "mm-hmm" as "Mama."."""
 _FILLER = re.compile(r"u{1,20}[hm]+|e{1,20}r+m*|a{1,20}h+|o{1,20}h+|eh+m*|ä+h*m*|euh+|h{1,20}u{1,20}h+|ha+|wow+")
 
-BACKCHANNELS: dict[str, str] = {
-    "en": (
-        "yeah, yes, yep, yup, ya, ok, okay, right, sure, i see, i understand, got it, gotcha, of course, "
-        "exactly, absolutely, definitely, true, that's right, that's true, all right, alright, really, "
-        "nice, great, good, cool, fine, interesting, amazing, makes sense, that makes sense, uh huh, "
-        "mm hm, no way, oh really, i know, go on, sounds good, fair enough, indeed, totally, very good, "
-        "oh my, i get it, understood, perfect, good point, huh, aha, wow, well"
-    ),
-    "de": (
-        "ja, jaja, genau, okay, ok, klar, stimmt, richtig, gut, ach so, achso, verstehe, aha, sicher, "
-        "alles klar, natürlich, ich verstehe, echt, wirklich, na klar, prima, schön, super, hm"
-    ),
-    "fr": (
-        "oui, ouais, d'accord, ok, okay, bien sûr, je vois, exactement, c'est vrai, ah bon, voilà, "
-        "super, je comprends, tout à fait, bien, vraiment"
-    ),
-    "es": (
-        "sí, si, ya, claro, vale, ok, okay, de acuerdo, entiendo, ya veo, exacto, bueno, ajá, "
-        "por supuesto, así es, muy bien, de verdad"
-    ),
-    "it": "sì, si, certo, va bene, ok, okay, capisco, esatto, giusto, davvero, ho capito, bene",
-    "pt": "sim, claro, certo, tá, ok, okay, entendi, exato, isso, é verdade, sei, tá bom",
-    "zh": "嗯, 嗯嗯, 对, 对对, 对对对, 是, 是的, 好, 好的, 哦, 噢, 啊, 明白, 了解, 没错, 行, 原来如此",
-    "ja": "うん, うんうん, はい, はいはい, ええ, そう, そうですね, そうですか, なるほど, へえ, ああ, わかりました",
-}
-"""What listeners say without asking for the floor."""
-
-TAKES_FLOOR: dict[str, str] = {
-    "en": (
-        "stop, wait, hold on, hang on, no, nope, actually, but, excuse me, sorry, pause, enough, "
-        "never mind, nevermind, cancel, quiet, shut up, be quiet, one moment, one second, wait a minute, "
-        "hey, what, why, how, who, when, where, can you, could you, repeat, let me"
-    ),
-    "de": ("stopp, stop, halt, warte, moment, nein, nee, aber, entschuldigung, genug, schluss, was, wie, warum"),
-    "fr": "stop, attends, attendez, non, mais, pardon, arrête, arrêtez, assez, quoi, comment, pourquoi",
-    "es": "para, espera, espere, no, pero, perdón, basta, alto, un momento, qué, cómo, por qué",
-    "it": "ferma, fermati, aspetta, no, ma, scusa, basta, un momento, cosa, come, perché",
-    "pt": "para, pare, espera, espere, não, mas, desculpa, chega, um momento, como, por que",
-    "zh": "停, 停下, 等等, 等一下, 不, 不是, 不对, 但是, 可是, 什么, 为什么, 怎么",
-    "ja": "止めて, やめて, 待って, ちょっと待って, いいえ, 違う, 違います, でも, すみません, 何, なぜ",
-}
+_WORDS: dict[str, dict[str, str]] = json.loads(
+    Path(__file__).with_name("small_talk_words.json").read_text(encoding="utf-8")
+)
+BACKCHANNELS = _WORDS["backchannels"]
+"""What listeners say without asking for the floor, by language."""
+TAKES_FLOOR = _WORDS["takes_floor"]
 """A voice that begins with one of these takes the floor."""
-
-
-STOPS: dict[str, str] = {
-    "en": "stop, stop it, stop talking, wait, hold on, hold it, hang on, pause, enough, quiet, be quiet, shut up",
-    "de": "stopp, stop, halt, warte, warten sie, moment, ruhe, schluss, genug",
-    "fr": "stop, attends, attendez, arrête, arrêtez, assez, silence",
-    "es": "para, espera, espere, basta, alto, silencio",
-    "it": "ferma, fermati, aspetta, basta, silenzio",
-    "pt": "para, pare, espera, espere, chega, silêncio",
-    "zh": "停, 停下, 等等, 等一下",
-    "ja": "止めて, やめて, 待って, ちょっと待って",
-}
+STOPS = _WORDS["stops"]
 """Those of them that order silence: they do so from afar as well."""
 
 
@@ -99,8 +55,6 @@ MISHEARD, FORGIVEN = 0.42, 1.5
 """The share of letters that differ in misheard words, less a few."""
 DEFAULT_BACKCHANNELS = phrases_of(BACKCHANNELS.values())
 DEFAULT_TAKES_FLOOR = phrases_of(TAKES_FLOOR.values())
-
-
 DEFAULT_STOPS = phrases_of(STOPS.values())
 
 

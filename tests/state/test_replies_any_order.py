@@ -3,7 +3,7 @@
 import asyncio
 from typing import Any
 
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from realtime.audio.endpoint import SpeechStarted
@@ -31,9 +31,10 @@ def iso(ts_ms: int) -> str:
 
 
 def words_of(said: list[Msg]) -> dict[str, str]:
-    """The words by the item they belong to."""
+    """The words by the item they belong to, those of hints too."""
     blocks = [block for message in said for block in message.get_content_blocks("text")]
-    return {block.id: block.text.strip() for block in blocks if block.text.strip()}
+    hints = {hint.id: str(hint.hint).strip() for message in said for hint in message.get_content_blocks("hint")}
+    return {block.id: block.text.strip() for block in blocks if block.text.strip()} | hints
 
 
 def words_in(conversation: Conversation) -> dict[str, str]:
@@ -117,6 +118,7 @@ async def play(steps: list[str], authority: str, paced: bool) -> None:
 
 
 @settings(max_examples=volume(30, 300), deadline=None)
+@example(steps=["tool", "typed"], authority="provider", paced=False)
 @given(
     steps=st.lists(st.sampled_from(STEPS), max_size=25),
     authority=st.sampled_from(["provider", "server", "client"]),

@@ -78,6 +78,7 @@ def test_a_text_of_a_model_cannot_end_the_question_or_give_orders() -> None:
 @given(st.text(max_size=300))
 @example("a? b! c.")
 @example("{day} {people}")
+@example("?0")
 def test_no_text_breaks_out_of_its_place(text: str) -> None:
     question = asked("Send {x} to Bob?", x=text)
     assert question.startswith("Send ")
@@ -87,6 +88,7 @@ def test_no_text_breaks_out_of_its_place(text: str) -> None:
     assert clean(inner, "en") == inner.strip("“” ,") or inner
 
 
+@example(10**9, "euros")
 @given(st.integers(0, 10**9), st.sampled_from(["euros", "people", "things"]))
 def test_a_voice_that_says_digits_instead_of_words_says_all(amount: int, unit: str) -> None:
     question = asked(f"Shall I send {{x}} {unit} to Bob?", x=amount)

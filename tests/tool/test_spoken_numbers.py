@@ -5,7 +5,7 @@ from decimal import Decimal
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from realtime.tool.spoken_numbers import LANGUAGES, MOST, digit_by_digit, folded, in_words, number_at, tokens_of
@@ -15,6 +15,9 @@ from tests.tables import rows
 languages = st.sampled_from(LANGUAGES)
 
 
+@example(31_000, "es")
+@example(201_667, "es")
+@example(710_010, "zh")
 @given(st.integers(0, 999_999), languages)
 def test_a_number_in_words_is_read_as_that_number(value: int, language: Any) -> None:
     tokens = tokens_of(folded(in_words(value, language)))

@@ -23,6 +23,8 @@ CHANGES_NOTHING: dict[str, dict[str, str]] = {
         "rest_of: False -> True (2)": "a laugh leaves no words that could take the floor",
         "rest_of: words[0] -> words[1]": "the words of a laugh are one",
         "rest_of: words[0] -> words[-1]": "the words of a laugh are one",
+        "resembles: 1 << len(pattern) -> 2 << len(pattern)": "what is above the letters' bits is never looked at",
+        "resembles: 1 << len(pattern) -> 0 << len(pattern)": "what is above the letters' bits is never looked at",
         "phrase_at: range(_LONGEST_PHRASE, 0, -1) -> range(_LONGEST_PHRASE, -1, -1)": "no phrase is empty",
     },
     "realtime.turn.endpointing": {},
