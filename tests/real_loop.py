@@ -15,8 +15,11 @@ TESTS = str(Path(__file__).resolve().parent)
 OUTSIDE_S = 0.05
 """How often conditions are tried where nothing happens in the loop: other threads and processes do not wake it."""
 
-GUARD_S, PATIENCE = 4.0, 30
-"""Timers of this length and more take so many times as long. What waits for them runs in virtual time."""
+LIMIT_S, GUARD_S, PATIENCE = 4.0, 10.0, 30
+"""Limits of waits, and other timers, from which on they take so many times as long.
+
+What waits for those runs in virtual time. Shorter timers that limit no wait may be the length of an answer.
+"""
 
 
 class RealLoop(asyncio.SelectorEventLoop):
@@ -46,12 +49,14 @@ class RealLoop(asyncio.SelectorEventLoop):
             sleeper = sys._getframe(2).f_code
             if sleeper.co_filename.startswith(TESTS):
                 raise AssertionError(f"{sleeper.co_qualname} sleeps in real time: wait for a condition (`settled`)")
+            return super().call_at(self.time() + delay, callback, *args, **more)  # no guard: speech takes its time
         return super().call_later(delay, callback, *args, **more)
 
     def call_at(self, when: float, callback: Callable[..., object], *args: Any, **more: Any) -> asyncio.TimerHandle:
         """See asyncio. Limits of seconds are guards: beside other work they would end what is only slow."""
         delay = when - self.time()
-        when = self.time() + delay * PATIENCE if GUARD_S <= delay < HANG_S else when
+        limits = getattr(callback, "__name__", "") in ("_on_timeout", "_release_waiter")
+        when = self.time() + delay * PATIENCE if (LIMIT_S if limits else GUARD_S) <= delay < HANG_S else when
         return super().call_at(when, callback, *args, **more)
 
     def _run_once(self) -> None:
