@@ -41,17 +41,17 @@ class Announcer:
         self._group = group
         self._context = context
         self._controller = controller
-        self._hints: list[HintBlock] = []
+        self._hints: list[tuple[HintBlock, Callable[[], bool]]] = []
         self._words: deque[_Words] = deque(maxlen=MAX_WAITING)
         self._task: asyncio.Task[None] | None = None
         controller.turns.before_response = self._put_waiting
 
-    def hint(self, hint: HintBlock, *, speaks: bool) -> None:
-        """Tell the model something; with `speaks`, it is to tell the user."""
+    def hint(self, hint: HintBlock, *, speaks: bool, holds: Callable[[], bool] = lambda: True) -> None:
+        """Tell the model something; with `speaks`, it is to tell the user if `holds` returns True by then."""
         if not speaks:
             self._put(hint)
             return
-        self._hints.append(hint)
+        self._hints.append((hint, holds))
         self._wake()
 
     def say(self, text: str, holds: Callable[[], bool]) -> None:
@@ -66,7 +66,7 @@ class Announcer:
 
     def hand_over(self) -> list[HintBlock]:
         """Another agent has the call: stop, and return what waits to be spoken."""
-        hints, self._hints = self._hints, []
+        hints, self._hints = self._holding(), []
         self.close()
         return hints
 
@@ -90,7 +90,7 @@ class Announcer:
         awaited_since: float | None = None
         while self._hints or self._words:
             self._say_words()
-            if self._hints and self._is_silent() and not self._controller.ledger.responding:
+            if self._holding() and self._is_silent() and not self._controller.ledger.responding:
                 # A response that a provider has not begun for so long is awaited no longer.
                 awaited = self._controller.turn.state is State.THINKING
                 awaited_since = (now() if awaited_since is None else awaited_since) if awaited else None
@@ -122,9 +122,14 @@ class Announcer:
         )
 
     def _put_waiting(self) -> None:
-        hints, self._hints = self._hints, []
+        hints, self._hints = self._holding(), []
         for hint in hints:
             self._put(hint)
+
+    def _holding(self) -> list[HintBlock]:
+        """Drop the hints that hold no longer; return the others."""
+        self._hints = [(hint, holds) for hint, holds in self._hints if holds()]
+        return [hint for hint, _ in self._hints]
 
     def _put(self, hint: HintBlock) -> None:
         parts = [TextBlock(text=hint.hint)] if isinstance(hint.hint, str) else hint.hint

@@ -15,7 +15,7 @@ from realtime.agent.settings import RunSettings
 from realtime.agent.tools import ToolRunner
 from realtime.call.participant import Host
 from realtime.event import server as s
-from realtime.message import HintBlock, ToolResultBlock
+from realtime.message import HintBlock, ToolResultBlock, ToolResultState
 from realtime.tool import Toolkit
 from realtime.tool.background import (
     BackgroundTask,
@@ -123,9 +123,25 @@ class ToldOfBackground:
 
     def _comes_late(self, result: ToolResultBlock) -> None:
         """The user went on talking while a tool ran: its result is owed to them."""
-        self.announcer.hint(late_hint(result), speaks=self.settings.may_speak_unasked)
+        speaks = self.settings.may_speak_unasked
+        self.announcer.hint(late_hint(result), speaks=speaks, holds=lambda: not self._was_asked_again(result.id))
         if self.host.own is None:
             self.host.ask_for_floor()
+
+    def _was_asked_again(self, call_id: str) -> bool:
+        """Whether an equal call after this one has its result."""
+        items = self.host.conversation.items()
+        calls = [item.tool_call for item in items if item.tool_call is not None]
+        own = next((at for at, call in enumerate(calls) if call.id == call_id), len(calls))
+        done = {
+            item.tool_result.id
+            for item in items
+            if item.tool_result is not None and item.tool_result.state is ToolResultState.SUCCESS
+        }
+        return any(
+            (call.name, call.input) == (calls[own].name, calls[own].input) and call.id in done
+            for call in calls[own + 1 :]
+        )
 
     def _hint(self, task: BackgroundTask, hint: HintBlock, *, speaks: bool = False) -> None:
         self._after_answer(task, partial(self.announcer.hint, hint, speaks=speaks))

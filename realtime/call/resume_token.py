@@ -22,12 +22,14 @@ class ResumeToken:
     socket may be lost as well.
     """
 
-    __slots__ = ("_call_id", "_hashes", "_inherited", "_new_id", "on_change")
+    __slots__ = ("_call_id", "_hashes", "_inherited", "_new_id", "_prepared", "on_change")
 
     def __init__(self, call_id: str, new_id: Callable[[str], str], kept: str = "") -> None:
         self._call_id = call_id
         self._new_id = new_id
         self._hashes = self._inherited = kept.split()
+        self._prepared: str | None = None
+        """The next token, which no client has been told yet."""
         self.on_change: Callable[[str], None] = _keep_nothing
         """Called with what a store may keep when that changes."""
 
@@ -38,6 +40,18 @@ class ResumeToken:
 
     def renew(self, used: str | None = None) -> str:
         """Make a new token. The one that was `used` for it, or else all before, stay good until `confirm`."""
+        token, self._prepared = self._prepared, None
+        return token or self._make(used)
+
+    def prepare(self, used: str) -> None:
+        """Make the token that `renew` returns next, to be stored first.
+
+        A client forgets its old token. If the server is killed before it has stored the new one, the client is locked
+        out.
+        """
+        self._prepared = self._make(used)
+
+    def _make(self, used: str | None) -> str:
         token = f"{self._call_id}{_SEPARATOR}{self._new_id('resume')}"
         before = self._hashes[-_MAX_GOOD:] if used is None else [_hash_of(used)]
         self._hashes = [*before, _hash_of(token)]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import functools
 import logging
 from collections.abc import Callable, Iterable, Sequence
@@ -35,6 +36,8 @@ RESUMABLE_ENDS = (None, "listener_gone", "shutdown", "agent_failed")
 """End reasons after which a call can resume: it lost its client or its server, or its model was unavailable."""
 READ_AT_ONCE = 2_000
 """Log entries that one job reads: it holds the interpreter for about 10 ms."""
+TOKEN_S = 0.5
+"""Seconds that a returning client waits for its token to be stored."""
 FLUSH_S = 2.0
 """Seconds that a reader waits for pending writes to the store."""
 
@@ -325,6 +328,14 @@ class Archive:
         except StoreError as error:
             logger.error("call %s could not be deleted: %s", call_id, error)
             raise
+
+    async def written(self) -> None:
+        """Wait at most `TOKEN_S` until the store has what is known now."""
+        if self.trouble is not None:
+            return
+        with contextlib.suppress(StoreError, TimeoutError):
+            async with asyncio.timeout(TOKEN_S):
+                await self._spill.flush()
 
     async def _flush(self) -> None:
         try:

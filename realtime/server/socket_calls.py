@@ -153,6 +153,8 @@ class SocketCalls:
             if resume is None:
                 session.attach(listener)
             else:
+                if self.client.calls.archive is not None:
+                    await self.client.calls.archive.written()
                 resume(session)
             fault = await _bring_kept_rules(session, self.client, asked, None if info is None else info.rules_note)
             try:
@@ -255,8 +257,11 @@ class SocketCalls:
         earlier: list[s.ServerEvent] = []
         known_seq = session.known_seq(event.token, event.last_seq)
         gap = not session.log.holds(known_seq)
-        if gap and self.client.calls.archive is not None:
-            earlier, gap = await self.client.calls.archive.missed(call_id, known_seq)
+        if (archive := self.client.calls.archive) is not None:
+            session.resume_token.prepare(event.token)
+            if gap:
+                earlier, gap = await archive.missed(call_id, known_seq)
+            await archive.written()
             if session.is_ending:
                 raise ClientError("the call ended just now", code="resume_under_way", retryable=True)
             self._check_right(session, event.token)
@@ -298,12 +303,14 @@ class SocketCalls:
 
         def make(participant: Participant) -> Session:
             self._is_restored = True
-            return found.session(
+            session = found.session(
                 participant=participant,
                 runtime=self.runtime,
                 limits=self.client.settings.limits,
                 record=self.client.calls.record,
             )
+            session.resume_token.prepare(event.token)
+            return session
 
         def resume(session: Session) -> None:
             self.resumed = True

@@ -382,6 +382,20 @@ async def test_a_result_that_another_turn_has_overtaken_is_told_in_the_next_sile
         made.check_heard_truth()
 
 
+@pytest.mark.parametrize(("topic", "owed"), [("tea", 0), ("mate", 1)])
+async def test_a_result_that_the_answer_to_an_equal_call_tells_is_owed_no_more(topic: str, owed: int) -> None:
+    """The user asks again while the tool runs; for another thing the first result is owed."""
+    async with call(toolkit=with_lookup()) as made:
+        ask_tools(made, ("call_1", "lookup", '{"topic": "tea"}'))
+        await asyncio.sleep(1)
+        made.receive(c.ClientTextAppendEvent(text="What is tea?"))
+        ask_tools(made, ("call_2", "lookup", f'{{"topic": "{topic}"}}'))
+        await asyncio.sleep(5)
+        made.link.reply(1_000, "Tea is green.")
+        await asyncio.sleep(20)
+        assert len(hints(made)) == owed
+
+
 async def test_an_overtaken_result_is_known_and_not_spoken_where_the_agent_may_not_speak_unasked() -> None:
     async with outrun(config=SessionConfig(auto_response=False)) as made:
         before = asked(made)

@@ -16,6 +16,7 @@ import pytest
 
 from realtime.agent import RealtimeAgent
 from realtime.call.limits import Limits
+from realtime.call.resume_token import ResumeToken
 from realtime.call.session import Session
 from realtime.errors import ClientError, ProviderError, StoreError
 from realtime.event import model as m
@@ -439,6 +440,30 @@ async def test_a_client_whose_first_socket_was_lost_again_is_told_what_was_told_
     async with later.socket() as third:
         third.say(resume({"resume_token": third_token}, seen_seq))
         assert (await third.until("server_session_resumed"))["rewound_to_seq"] is None
+    await later.stop()
+
+
+async def test_a_client_that_came_back_can_come_back_again_though_the_server_is_killed_at_that_moment() -> None:
+    """The next token is stored before it is told: the client forgets the old one."""
+
+    def opens(place: Place, token: str) -> bool:
+        info = place.store.call(created["call_id"])
+        assert info is not None
+        return ResumeToken(info.call_id, lambda _: "", kept=info.token_hash or "").is_good(token)
+
+    async with place_with_call() as (place, client, created):
+        await client.read_on()
+        await lose(client)
+        async with place.socket() as again:
+            again.say(resume(created))
+            resumed = await again.until("server_session_resumed")
+            assert (resumed["from_store"], opens(place, resumed["token"])) == (False, True)
+            await again.until("agent_ready")
+            later = await killed(place, created, again.sent[-1]["seq"])
+    async with later.socket() as client:
+        client.say(resume({"resume_token": resumed["token"]}))
+        resumed = await client.until("server_session_resumed")
+        assert (resumed["from_store"], opens(later, resumed["token"])) == (True, True)
     await later.stop()
 
 

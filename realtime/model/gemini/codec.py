@@ -15,6 +15,7 @@ import pybase64
 
 from realtime.event import model as m
 from realtime.event.base import AudioFormat, Item
+from realtime.message import ToolResultState
 from realtime.model.base import (
     Address,
     AudioAppend,
@@ -175,6 +176,9 @@ class GeminiCodec(Codec):
                     self._untold.add(shapes.write_late_result(result))
                     return []
                 self._tools_answered = True
+                nobody_waits = not (self._asked or self._talking or self._user.speaking)
+                if result.state is ToolResultState.INTERRUPTED and nobody_waits:
+                    self._unwanted = True  # the service speaks at once, but the tool was stopped
                 return [json_frame({"toolResponse": {"functionResponses": [shapes.write_response(result)]}})]
             case ResponseCreate():
                 return self._ask(message)

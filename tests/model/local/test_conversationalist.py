@@ -145,6 +145,11 @@ def results(*results: tuple[str, str, str], state: Any = "success") -> list[Item
     return [message("user", "please"), *calls, *returned]
 
 
+def test_what_was_asked_twice_is_answered_once() -> None:
+    twice, other = ("get_balance", "{}", "120 euros"), ("get_limit", "{}", "120 euros")
+    assert said(respond_to(Prompt(history=results(twice, twice, other)))) == "120 euros. 120 euros."
+
+
 def test_results_are_told_in_sentences() -> None:
     told = [(*row, said(respond_to(Prompt(history=results((row[0], row[1], row[2])))))) for row in rows("tool_results")]
     assert_none(row for row in told if row[3] != row[4])

@@ -34,11 +34,10 @@ def results_to_tell(history: Sequence[Item], asked: str) -> list[str]:
     while at and history[at - 1].type == "tool_result":
         at -= 1
     inputs = {item.tool_call.id: item.tool_call.input for item in history[:at] if item.tool_call is not None}
-    return [
-        _told(item.tool_result, inputs.get(item.tool_result.id, ""), asked)
-        for item in history[at:]
-        if item.tool_result is not None
-    ]
+    results = [item.tool_result for item in history[at:] if item.tool_result is not None]
+    answers = [(one.name, inputs.get(one.id, ""), _told(one, inputs.get(one.id, ""), asked)) for one in results]
+    # The same question asked twice has one answer.
+    return [sentence for _, _, sentence in dict.fromkeys(answers)]
 
 
 def _told(result: ToolResultBlock, arguments: str, asked: str) -> str:
