@@ -32,6 +32,7 @@ from realtime.state.json_files import JsonFileStore
 from realtime.state.open import open_store
 from realtime.state.sqlite import SqliteStore
 from realtime.state.store import CallInfo, Change
+from tests.model.local.chat_endpoint import DONE, chat_endpoint, words
 from tests.server.harness import serving
 from tests.volumes import HANG_S
 
@@ -616,6 +617,18 @@ async def test_doctor_tries_a_key_where_it_is_asked_to(monkeypatch: pytest.Monke
     assert told["right"].available
     assert (told["wrong"].name, told["wrong"].available) == ("OpenAI online", False)
     assert told["wrong"].detail == "OpenAI refused the key: set OPENAI_API_KEY to a valid one"
+
+
+async def test_doctor_asks_the_chat_endpoint_where_it_is_asked_to() -> None:
+    async with chat_endpoint() as endpoint:
+        endpoint.will(*words("Hello."), DONE)
+        told = {"REALTIME_LLM_BASE_URL": endpoint.base_url, "REALTIME_LLM_MODEL": "llama3.2"}
+        (found,) = await doctor.try_chat(told)
+        assert (found.available, found.detail[:12]) == (True, "llama3.2 at ")
+    (found,) = await doctor.try_chat(told)
+    assert (found.available, found.needed) == (False, True)
+    assert "REALTIME_LLM_BASE_URL" in found.detail
+    assert await doctor.try_chat({}) == []
 
 
 def test_doctor_says_what_a_missing_thing_would_give() -> None:

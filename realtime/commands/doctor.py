@@ -10,12 +10,16 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from realtime.server.doctor import examine, try_keys, try_servers
+from realtime.server.doctor import Finding, examine, try_chat, try_keys, try_servers
 
 
 def doctor(
     online: Annotated[
-        bool, typer.Option("--online", help="Also test each API key that is set: opens a session and closes it.")
+        bool,
+        typer.Option(
+            "--online",
+            help="Also test each API key that is set, by a session that is closed again, and the chat endpoint.",
+        ),
     ] = False,
     mcp: Annotated[
         list[str] | None,
@@ -23,7 +27,7 @@ def doctor(
     ] = None,
 ) -> None:
     """Report what is available here, and what missing parts would enable."""
-    findings = [*examine(), *(asyncio.run(try_keys()) if online else ()), *asyncio.run(try_servers(mcp or ()))]
+    findings = [*examine(), *(asyncio.run(_tried()) if online else ()), *asyncio.run(try_servers(mcp or ()))]
     table = Table.grid(padding=(0, 2, 0, 0))
     for _ in range(3):
         table.add_column(overflow="fold")
@@ -39,3 +43,7 @@ def doctor(
         for one in refused:
             typer.secho(f"Not well: {one.name}: {one.detail}", fg="red")
         raise typer.Exit(1)
+
+
+async def _tried() -> list[Finding]:
+    return [*await try_keys(), *await try_chat()]

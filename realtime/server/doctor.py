@@ -10,18 +10,21 @@ import platform
 import shutil
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import aclosing
 from dataclasses import dataclass
 
-from realtime.errors import INSTALL_MCP, ProviderError, ToolError, UsageError
+from realtime.errors import INSTALL_MCP, ProviderError, RealtimeError, ToolError, UsageError
+from realtime.event.base import ContentPart, Item
 from realtime.model.base import Settings
 from realtime.model.chat.families import FAMILIES
 from realtime.model.local.chat import API_KEY as CHAT_KEY
 from realtime.model.local.chat import BASE_URL as CHAT_BASE_URL
 from realtime.model.local.chat import MODEL as CHAT_MODEL
 from realtime.model.local.chat import PROVIDER as CHAT_PROVIDER
-from realtime.model.local.chat import choice_in
+from realtime.model.local.chat import choice_in, language_model_from_environment
 from realtime.model.local.choices import HOST, SERVERS, Found, find_servers
 from realtime.model.local.engine import ears_from_environment
+from realtime.model.local.language_model import Prompt
 from realtime.model.local.speculation import MODE as SPECULATION
 from realtime.model.local.speculation import mode_from_environment
 from realtime.model.local.weights import EARS, SMART_TURN_FOLDER, WHISPER_FOLDER, SpeechPart, speech_status
@@ -104,6 +107,27 @@ async def _try_key(service: Service, environment: Mapping[str, str]) -> Finding:
         problem = f"no answer within {TRY_S:g} s"
     detail = problem or f"{model.profile.model} took the key"
     return Finding(f"{service.title} online", problem is None, detail, f"calls to {service.company}", needed=True)
+
+
+async def try_chat(environment: Mapping[str, str] = os.environ) -> list[Finding]:
+    """Ask the language model that the environment names for its first words."""
+    try:
+        model = language_model_from_environment(environment)
+    except UsageError:
+        return []  # `examine` says so
+    if model is None:
+        return []
+    greeting = Item(id="doctor", role="user", content=(ContentPart(type="text", text="Hello"),))
+    problem = ""
+    try:
+        async with asyncio.timeout(TRY_S), aclosing(model.respond(Prompt(history=[greeting]))) as replies:
+            await anext(aiter(replies), None)
+    except RealtimeError as error:
+        problem = error.message
+    except TimeoutError:
+        problem = f"no answer within {TRY_S:g} s"
+    gives = "words of the embedded model"
+    return [Finding("chat endpoint online", not problem, problem or f"{model.name} answered", gives, needed=True)]
 
 
 async def try_servers(words: Sequence[str]) -> list[Finding]:
