@@ -53,7 +53,7 @@ _EMAIL = re.compile(r"(?<![\w.+-])([\w.+-]{1,64})@([\w-]+(?:\.[\w-]+)+)")
 _TAG = re.compile(r"<[^<>]{0,200}>")
 _MARKUP = re.compile(r"[*`~|\\^{}\[\]<>#=_\"“”„«»「」]+")
 _SPACES = re.compile(r"\s+")
-_MARK_WITHIN = re.compile(r"[!?！？]+(?=\S)")
+_MARK_WITHIN = re.compile(r"(?<![!?！？])[!?！？]++(?=\S)")
 _CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 _SAME_WORDS = 0.5
 """Share of a question's words that a voice must have said."""
