@@ -18,7 +18,7 @@ from typing import Annotated, Any, ForwardRef, Literal, ParamSpec, TypeVar, Unio
 
 import msgspec
 
-from realtime.errors import BadOption
+from realtime.errors import BadOption, UsageError
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -41,6 +41,27 @@ _TIMES = {"_s": "seconds", "_ms": "milliseconds", "timeout": "seconds"}
 _MAY_HOLD_SECRETS = ("token", "key", "headers", "env", "secrets", "_kwargs")
 """Ends of names whose values no error repeats."""
 _VARIADIC = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
+
+
+_INVISIBLE = "".join(map(chr, (0x200B, 0x200C, 0x200D, 0x2060, 0xFEFF)))
+
+
+def usable_headers(headers: Mapping[str, str], source: str) -> dict[str, str]:
+    """Return HTTP headers without what copying put around their values.
+
+    Raises UsageError for what no header can hold: a library would refuse it with its value, which may be a key, in
+    its sentence. `source` names the argument.
+    """
+    settled = {}
+    for name, given in headers.items():
+        value = str(given).strip().strip(_INVISIBLE).strip()
+        if not (value.isascii() and value.isprintable()) or not (name.isascii() and name.isprintable()):
+            raise UsageError(
+                f"the header {name[:64]!r} in {source} holds a line end or a character other than ASCII: copy it again",
+                code="bad_header",
+            )
+        settled[name] = value
+    return settled
 
 
 def checked(*, above_0: Collection[str] = ()) -> Callable[[Callable[P, T]], Callable[P, T]]:

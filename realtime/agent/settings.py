@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any
@@ -40,6 +41,9 @@ OnEnter = Callable[[Any], Awaitable[None]]
 """Called with the agent of a call when that has begun."""
 OnTurn = Callable[[Any, Msg], Awaitable[None]]
 """Called with the agent of a call, and a user's turn."""
+_BLANKS = "\u2800\u3164\u115f\u1160\uffa0"
+"""Letters and signs that cannot be seen."""
+_CONTROLS = ("Cc", "Zl", "Zp")
 
 
 class AgentSpec(StateModule):
@@ -81,8 +85,10 @@ class AgentSpec(StateModule):
         """The agents that the model may hand its calls over to."""
         transfer_tools(self.transfers)
         check_options(AgentSpec.__init__, locals(), above_0=_TIMES_ABOVE_0)
-        if not name.strip():
+        if not any(unicodedata.category(one)[0] in "LNPS" and one not in _BLANKS for one in name):
             raise UsageError("name is empty: give the agent a name that its users can say", code="bad_name")
+        if any(unicodedata.category(one) in _CONTROLS for one in name):
+            raise UsageError(f"name {name[:64]!r} holds a line end or a control character", code="bad_name")
         self.name = name
         self.sys_prompt = sys_prompt
         self.model = model

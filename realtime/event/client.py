@@ -92,6 +92,7 @@ class ClientAudioAppendEvent(ClientEventBase, frozen=True, kw_only=True):
         audio: bytes | str = self.audio
         if isinstance(audio, str):
             settle_bytes(self, "audio")
+        AudioFormat.check_keys(self.format)
         read_fields(self)
 
 

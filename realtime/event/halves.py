@@ -1,6 +1,8 @@
 """Half characters in foreign JSON: they are mended, for the strict decoder refuses a whole frame because of one.
 
 A sender that cuts its text by UTF-16 units or by bytes sends half of an emoji in one frame and the rest in the next.
+Likewise mended are line ends and other control characters that stand in a text as they are, and escapes that JSON does
+not have.
 """
 
 from __future__ import annotations
@@ -21,6 +23,9 @@ _ESCAPE = re.compile(
     r"|\\.",
     re.DOTALL,
 )
+_TEXT = re.compile(r'"(?:[^"\\]|\\.)*+"?', re.DOTALL)
+_CONTROL = re.compile(r"[\x00-\x1f]")
+_BACKSLASH = re.compile(r'\\(?:(["\\/bfnrt]|u[0-9a-fA-F]{4})|.)', re.DOTALL)
 _STAND_IN = 0x10_0000
 """Half a character plus this is a private, decodable one."""
 _HALVES = re.compile("([\U0010d800-\U0010dbff])([\U0010dc00-\U0010dfff])|[\U0010d800-\U0010dfff]")
@@ -104,7 +109,14 @@ class HalfCharacters:
 
 
 def _with_stand_ins(frame: str | bytes) -> str:
-    return _ESCAPE.sub(_stand_in, frame if isinstance(frame, str) else _text_of(frame))
+    text = _ESCAPE.sub(_stand_in, frame if isinstance(frame, str) else _text_of(frame))
+    return _TEXT.sub(_escaped, text)
+
+
+def _escaped(found: re.Match[str]) -> str:
+    """Return a JSON text with control characters and lone backslashes escaped."""
+    text = _CONTROL.sub(lambda char: f"\\u{ord(char[0]):04x}", found[0])
+    return _BACKSLASH.sub(lambda one: one[0] if one[1] else f"\\{one[0]}", text)
 
 
 def _text_of(frame: bytes) -> str:

@@ -15,6 +15,8 @@ _QUOTES = {'"': '"', "'": "'", "`": "`", "\u201c": "\u201d", "\u2018": "\u2019",
 
 
 _HTTP_END = re.compile("/(?:chat/completions|responses|models)$")
+_NO_SOCKET = re.compile("/(?:chat/completions|responses|models|realtime/[a-z_]{1,40}|(?<=v1beta/)openai)$")
+"""Ends of HTTP addresses of a server that has sockets, too."""
 """The end of addresses for plain HTTP, as documents print them."""
 
 
@@ -59,7 +61,9 @@ def parts_of_address(text: str, source: str, schemes: Iterable[str] = ("http", "
     variable or argument, for what is no address. The address is not repeated: some hold a key.
     """
     known = [*schemes]
-    text = pasted(text)
+    # As texts and shells write it: <https://...>, NAME=https://...
+    text = pasted(re.sub(r"^(?:export\s+)?[A-Z][A-Z0-9_]{0,80}=", "", pasted(text)))
+    text = pasted(text[1:-1]) if text.startswith("<") and text.endswith(">") else text
     text = re.sub(r"^(https?|wss?)//(?=[^/])", r"\1://", text, flags=re.IGNORECASE)
     text = re.sub(r"^(https?|wss?):(?:/(?=[^/])|(?=[^/\d]))", r"\1://", text, flags=re.IGNORECASE)
     if not re.match("[a-zA-Z][a-zA-Z0-9+.-]{0,40}://", text):
@@ -67,7 +71,8 @@ def parts_of_address(text: str, source: str, schemes: Iterable[str] = ("http", "
         text = ("http" if is_loopback(_without_port(host)) else "https") + "://" + text.lstrip("/")
     try:
         parts = urlsplit(text)
-        is_address = bool(parts.hostname) and parts.port != 0 and not re.search(r"\s", text)
+        is_host = bool(parts.hostname) and not re.search("[<>=]", parts.hostname or "")
+        is_address = is_host and parts.port != 0 and not re.search(r"\s", text)
     except ValueError:
         port = re.search(r":(\d{1,12})(?:[/?#]|$)", text.partition("://")[2])
         if port is not None and int(port.group(1)) > 65_535:
@@ -108,7 +113,7 @@ def socket_address(parts: SplitResult, path: str, **query: str) -> str:
     A base that ends in `path`, as documents print it, is not joined with it again; the end of an address for plain HTTP
     (`/chat/completions`) is left out.
     """
-    below = _HTTP_END.sub("", parts.path.rstrip("/"))
+    below = _NO_SOCKET.sub("", parts.path.rstrip("/"))
     version = below.rpartition("/")[2]
     if version and f".{version}." in path:
         below = below.removesuffix(f"/{version}")  # The path names it: "/v1beta" and "google.(...).v1beta.(...)".

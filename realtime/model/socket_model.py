@@ -26,6 +26,10 @@ def socket_url(base_url: str, path: str = "", *, source: str = "`base_url`", **q
     return socket_address(parts_of_address(base_url, source), path, **query)
 
 
+_WRONG_PLACE = {"provider_dns": "host", "provider_refused": "host", "model_not_found": "address"}
+"""What a variable may name wrongly, by the error of a dial."""
+
+
 class SocketModel(RealtimeModel):
     """A model of `service`.
 
@@ -89,9 +93,10 @@ class SocketModel(RealtimeModel):
         except ProviderError as error:
             host = urlsplit(service.url(os.environ)).hostname or ""
             variable = service.base_url_variable
-            if error.code != "provider_dns" or not os.environ.get(variable) or f" {host} " not in error.message:
+            where = _WRONG_PLACE.get(error.code)
+            if where is None or not os.environ.get(variable) or f" {host} " not in f" {error.message} ":
                 raise
-            told = f"{error.message}: correct {variable} if it is not its host"
+            told = f"{error.message}: correct {variable} if it is not its {where}"
             raise ProviderError(told, code=error.code, retryable=error.retryable) from error
 
     @property

@@ -256,6 +256,7 @@ def make_tool(
     said, descriptions = parse_docstrings(docs)
     if options.is_brief is not None:
         said = said.partition("\n\n")[0] if options.is_brief else _SHORT_AND_LONG.sub(r"\1\n", said)
+    _check_presets(function, name, options)
     reader: Reader
     if options.json_schema is None:
         said = said if options.description is None else options.description
@@ -289,6 +290,18 @@ def make_tool(
         read_only=options.read_only,
         stops_with_reply=options.stops_with_reply,
     )
+
+
+def _check_presets(function: Callable[..., Any], name: str, options: ToolOptions) -> None:
+    """Raise BadTool for a preset value of an unknown argument."""
+    try:
+        parameters = inspect.signature(function).parameters.values()
+    except (TypeError, ValueError):
+        return  # it says nothing of its arguments
+    named = [one.name for one in parameters if one.kind not in (one.VAR_POSITIONAL, one.VAR_KEYWORD)]
+    takes_any = any(one.kind is one.VAR_KEYWORD for one in parameters)
+    if not takes_any and (unknown := [one for one in options.preset if one not in named]):
+        raise BadTool(f"tool {name!r} has no argument {unknown[0]!r} to preset; it has {', '.join(named) or 'none'}")
 
 
 def _consent(options: ToolOptions) -> Consent | None:

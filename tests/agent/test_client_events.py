@@ -707,6 +707,8 @@ def test_a_config_whose_format_has_another_key_is_refused_by_its_name(key: str) 
     for side in ("input_audio_format", "output_audio_format"):
         with pytest.raises(ValueError, match=f"config.{side}: audio format has no '{key}': its keys are type, rate"):
             SessionConfig.from_dict({side: {"encoding": "pcm16", key: 2}})
+    with pytest.raises(ValueError, match=f"audio format has no '{key}'"):
+        c.ClientAudioAppendEvent(audio=b"", format={"encoding": "pcm16", key: 2})  # type: ignore[arg-type]
 
 
 REFUSED: list[tuple[c.ClientEvent, str]] = [

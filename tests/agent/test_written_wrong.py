@@ -91,6 +91,10 @@ def tool(**options: Any) -> Toolkit:
     return toolkit
 
 
+def preset(**values: Any) -> None:
+    Toolkit().register_tool_function(pay, preset_kwargs=values)
+
+
 @pytest.mark.parametrize(
     ("write", "sentence"),
     [
@@ -101,6 +105,14 @@ def tool(**options: Any) -> Toolkit:
         (lambda: tool(question="Pay {amount?"), "the question of tool 'pay' has '{amount?'"),
         (lambda: tool(consent="voise"), "tool 'pay': consent is one of 'voice', 'card', 'either' or None, not 'voise'"),
         (lambda: RealtimeAgent(" ", "", ScriptedModel([])), "name is empty"),
+        (lambda: RealtimeAgent("\u200b\ufeff", "", ScriptedModel([])), "name is empty"),
+        (lambda: RealtimeAgent("\u2800", "", ScriptedModel([])), "name is empty"),
+        (lambda: RealtimeAgent("Ann\nBob", "", ScriptedModel([])), "holds a line end or a control character"),
+        (lambda: preset(amuont=5), "has no argument 'amuont' to preset; it has amount"),
+        (
+            lambda: HttpStatelessClient("shop", "sse", "https://x", {"Authorization": "Bearer 4\n711"}),
+            "the header 'Authorization' in headers holds a line end",
+        ),
         (lambda: agent(toolkit="pay"), "toolkit is a Toolkit or a list of functions or None, not 'pay'"),
         (lambda: agent(turn_detection={"silence_duration_ms": "long"}), "turn_detection: "),
         (lambda: RealtimeAgent("A", "", LocalRealtimeModel(), voice="nobody"), "there is no voice 'nobody'; "),

@@ -287,6 +287,8 @@ HALVES: dict[str, tuple[list[bytes], str]] = {
     "half of its UTF-8": ([b"Hi \xf0\x9f", b"all!"], "Hi \ufffdall!"),
     "Latin-1": ([b"caf\xe9 ", b"au lait!"], "caf\ufffd au lait!"),
     "beside a whole one": ([b"Hi " + FIRST + SECOND + FIRST, b"!"], f"Hi {GRIN}\ufffd!"),
+    "control characters as they are": ([b"a\tb\n", b"c\x07!"], "a\tb\nc\x07!"),
+    "escapes that JSON has not": ([rb"\x41 ", rb"\u12!"], r"\x41 \u12!"),
     "escaped backslashes": ([rb"C:\\ud83d " + FIRST, b"!"], r"C:\ud83d" + " \ufffd!"),
 }
 

@@ -144,6 +144,11 @@ async def test_a_key_never_reaches_a_log_or_an_error(
         ),
         (OpenAIRealtimeModel, ' "https://x.example/v1"\n', "wss://x.example/v1/realtime?model=q"),
         (OpenAIRealtimeModel, "https://x.example/v1#top", "wss://x.example/v1/realtime?model=q"),
+        (OpenAIRealtimeModel, "<https://x.example/v1>", "wss://x.example/v1/realtime?model=q"),
+        (OpenAIRealtimeModel, "export OPENAI_BASE_URL='https://x.example/v1'", "wss://x.example/v1/realtime?model=q"),
+        (OpenAIRealtimeModel, "https://x.example/v1/realtime/calls", "wss://x.example/v1/realtime?model=q"),
+        (OpenAIRealtimeModel, "https://x.example/openai", "wss://x.example/openai/realtime?model=q"),
+        (GeminiRealtimeModel, "https://x.example/v1beta/openai/", f"wss://x.example{LIVE}"),
         (GeminiRealtimeModel, "https://x.example?via=7", f"wss://x.example{LIVE}?via=7"),
         (GeminiRealtimeModel, f"wss://x.example{LIVE}", f"wss://x.example{LIVE}"),
         (DashScopeRealtimeModel, "Wss://x.example/api-ws/v1/realtime?model=old", f"wss://x.example{QWEN}"),
@@ -158,8 +163,22 @@ def test_an_address_is_joined_by_its_parts(
     assert open_model("q").websocket_url == address
 
 
+def test_what_surrounds_a_header_is_taken_off_and_what_none_can_hold_names_it_and_not_its_value() -> None:
+    given = {"Authorization": f" Bearer {KEY}\r\n", "X-Shop": "\ufeff7"}
+    model = OpenAIChatModel("m", KEY, client_kwargs={"default_headers": given})
+    assert {name: model.client.default_headers[name] for name in given} == {
+        "Authorization": f"Bearer {KEY}",
+        "X-Shop": "7",
+    }
+    with pytest.raises(UsageError, match="the header 'X-Shop' in client_kwargs") as caught:
+        OpenAIChatModel("m", KEY, client_kwargs={"default_headers": {"X-Shop": f"{KEY}\n7"}})
+    assert KEY not in str(caught.value)
+
+
 @pytest.mark.parametrize("model", MODELS)
-@pytest.mark.parametrize("address", ["ftp://x.example", "http://", "https://[broken", "http://x:port", "a b.example"])
+@pytest.mark.parametrize(
+    "address", ["ftp://x.example", "http://", "https://[broken", "http://x:port", "a b.example", "<x"]
+)
 def test_what_is_no_address_names_its_variable_and_not_itself(
     model: type[SocketModel], address: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -238,6 +238,23 @@ def test_text_that_was_answered_or_comes_last_is_typed_again(tmp_path: Path) -> 
     assert [step.text for step in steps if isinstance(step, Type)] == ["Hello", "Anybody there?"]
 
 
+def test_the_greeting_of_ones_own_agent_is_given_once(tmp_path: Path) -> None:
+    """The case asks for it at its moment; the agent does not greet a second time."""
+
+    def greeter() -> RealtimeAgent:
+        agent = agent_with_turns(None)
+        agent.greeting = "Good morning."
+        return agent
+
+    stand_in = StandIn(turns="detector", answers=(Say("Good morning."), Say("Nine.")))
+    steps = (WaitUntilHeard(), Type("What time is it?"), WaitUntilHeard())
+    case = Case(users=(Person(steps),), name="happened", models={"*": stand_in})
+    record = played(case, folder=AUDIO, agent=greeter)
+    again = played(export_case(record, tmp_path / "case"), agent=greeter)
+    assert words(again) == words(record) != []
+    Run(again).meets_expectations()
+
+
 def test_typed_turns_come_when_they_came(tmp_path: Path) -> None:
     record = happened(Silence(700), Type("Hello"), WaitUntilHeard(), Silence(500), Type("Bye"), WaitUntilHeard())
     run = same_again(record, tmp_path / "case").turns(2)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import logging
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
@@ -13,6 +13,7 @@ from urllib.parse import urlsplit
 from realtime.errors import ProviderError, UsageError
 from realtime.model.openai_family.shared import without_keys
 from realtime.model.proxies import http_proxies, proxy_for
+from realtime.options import usable_headers
 
 logger = logging.getLogger(__name__)
 
@@ -269,9 +270,14 @@ def sdk(module: str, package: str, extra: str) -> Any:
 
 
 def check_client_kwargs(given: dict[str, Any], *own: str) -> None:
-    """Raise UsageError where `client_kwargs` holds one of the model's `own` arguments."""
+    """Raise UsageError for one of the model's `own` arguments in `client_kwargs`.
+
+    And for a header that cannot be sent: blanks and line ends around headers are taken off.
+    """
     if twice := [name for name in own if name in given]:
         raise UsageError(f"client_kwargs holds {twice[0]!r}: it is an argument of the model", code="bad_client_kwargs")
+    if isinstance(headers := given.get("default_headers"), Mapping):
+        given["default_headers"] = usable_headers(headers, "client_kwargs")
 
 
 def client_of(make: Callable[..., Any], own: dict[str, Any], given: dict[str, Any]) -> Any:

@@ -245,8 +245,9 @@ class GeminiCodec(Codec):
         if self._asked:
             # The service answers the last request only; each request gets an end.
             self._due += unanswered(self._new_id)
-        self._asked, self._unwanted = True, False
         running_out = self._response
+        interrupts = running_out is not None or self._asked or self._unwanted
+        self._asked, self._unwanted = True, False
         if running_out is not None and (running_out.called or (running_out.overtaken and self._talking)):
             running_out.runs_out = False  # it waits for results that do not come, or the user's activity has ended it
             self._end_cut(self._due)
@@ -261,7 +262,7 @@ class GeminiCodec(Codec):
             return frames
         if self._tools_answered and not self._untold.has_turns:
             return []  # the service continues by itself
-        self._interrupting = running_out is not None
+        self._interrupting = interrupts
         turns = self._untold.take_turns(self._n_told) or [shapes.write_text(".")]
         return [shapes.client_content(turns, complete=True)]
 
@@ -472,6 +473,8 @@ class GeminiCodec(Codec):
             events += unanswered(self._new_id)
         elif self._unwanted:
             self._unwanted, self._completes_cut = False, True
+        elif self._interrupting:
+            self._completes_cut = True  # the request before had no word yet: its end answers nothing
         if not self._interrupting:
             self._user.started(events)
         self._interrupting = False

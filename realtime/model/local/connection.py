@@ -362,7 +362,10 @@ class LocalConnection:
         self._turn_continues = ended_ms is not None and heard.at_ms - ended_ms <= _HASTY_MS
         self._on_event(m.ModelInputStartedEvent(item_id=self._turn_item_id, audio_start_ms=heard.start_ms))
         if self._ears is not None:
-            self._ears.expect_answer(is_asked=self._has_asked or has_asked(self._conversation.items()))
+            # A short word over a reply is an assent, or all that its speaker wants: it is over as soon as an answer.
+            over_reply = self._is_unplayed(self._runtime.now())
+            is_asked = over_reply or self._has_asked or has_asked(self._conversation.items())
+            self._ears.expect_answer(is_asked=is_asked)
         if self._audio_timer is None:
             self._watch_audio(-1)
         if self._wants("interrupt_response"):

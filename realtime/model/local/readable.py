@@ -6,6 +6,7 @@ import html
 import json
 import re
 import unicodedata
+from itertools import pairwise
 from pathlib import Path
 
 _LINK = re.compile(r"!?\[([^\[\]]*)\]\([^)]{0,500}\)")
@@ -39,6 +40,8 @@ _COIN_BEHIND = re.compile(rf"(?<![\w.,$€£–-])(-?{_AMOUNT})( [mb]illion)?\s?
 """Amounts whose sign the voice reads only in front of them."""
 _BELOW_0 = re.compile(r"(?<![\w–-])-(?=[$€£]\d)")
 _PER = re.compile(rf"(?<=[$€£])({_AMOUNT})\s?/\s?(?=[a-zA-Z])")
+_RANGE = re.compile(rf"([$€£])({_NUMBER})\s?[–-]\s?\1?({_NUMBER})(?![\w–-])")
+"""Amounts from one to another: the voice reads their sign before a single one only."""
 _MONEY = re.compile(rf"({_COINS})\s?({_NUMBER})|(?<=\d)\s?({_COINS})(?!\s?\d)")
 _TYPED_PRIMES = re.compile(r"(?<=\d)['’](\s?\d{1,2}(?:\.\d{1,4})?)[\"”]")
 _PRIME = re.compile(rf"(?<![\w.,])({_NUMBER})\s?([′″])(?=(\w?))")
@@ -46,6 +49,8 @@ _ANGLE = re.compile(r"°[\s\d.,′]*$")
 _LONGEST_ANGLE = 20
 _RAISED = re.compile("[\u2070\u2071\u00b9\u00b2\u00b3\u2074-\u207f\u02b8\u02e3\u1d4f]+")
 """Superscript digits, signs, and letters that stand for numbers."""
+_ROMAN = re.compile("[\u2160-\u217f]+")
+_ROMAN_DIGITS = {"I": 1, "V": 5, "X": 10, "L": 50, "C": 100, "D": 500, "M": 1000}
 _ABOUT = re.compile(r"(?<![\w~])~\s?(?=[\d$€£])")
 _BOX = re.compile(r"^([^\S\n]*(?:[-*+]|\d+[.)])\s+)\[([ xX])\]\s+", re.MULTILINE)
 _STARS = re.compile("[★☆⭐]\ufe0f?(?:\\s?[★☆⭐]\ufe0f?)+")
@@ -87,9 +92,11 @@ def readable_text(text: str) -> str:
     text = _SQUARED_UNIT.sub(_unit, text)
     text = _UNITS.sub(lambda match: f" {_DATA['units'][match[2]]}", text)
     text = _BELOW_0.sub("minus ", _COIN_BEHIND.sub(_coin_first, text))
+    text = _RANGE.sub(r"\1\2 to \1\3", text)
     text = _PER.sub(r"\1 per ", text)
     text = _MONEY.sub(_amount, text)
     text = _PRIME.sub(_prime, _TYPED_PRIMES.sub(r"′\1″", text))
+    text = _ROMAN.sub(_roman, text)
     text = _FRACTION.sub(_fraction, text)
     text = _RAISED.sub(_power, text)
     text = "".join(map(_spelt, text))
@@ -172,6 +179,13 @@ def _fraction(match: re.Match[str]) -> str:
         else f"{over} over {under}"
     )
     return f"{match[1]} and {words}" if match[1] else f"{match[2]}{words}"
+
+
+def _roman(match: re.Match[str]) -> str:
+    """Read Roman numerals of signs of their own as one number."""
+    values = [_ROMAN_DIGITS[letter] for letter in unicodedata.normalize("NFKC", match[0]).upper()]
+    smaller = [value < after for value, after in pairwise([*values, 0])]
+    return str(sum(-value if is_smaller else value for value, is_smaller in zip(values, smaller, strict=True)))
 
 
 def _spelt(char: str) -> str:

@@ -10,7 +10,7 @@ import msgspec
 from realtime.agent.tool_calls import REFUSED
 from realtime.audio.pcm import SAMPLE_BYTES
 from realtime.event import server as s
-from realtime.event.base import DEFAULT_OUTPUT_RATE_HZ
+from realtime.event.base import DEFAULT_OUTPUT_RATE_HZ, INITIATIVE
 from realtime.event.config import SessionConfig
 from realtime.message import ToolResultBlock
 from realtime.state.log import AudioRun, Entry
@@ -18,7 +18,7 @@ from realtime.testing.cases.case import Returned
 from realtime.testing.cases.expected import ToolUse
 from realtime.testing.cases.stand_in import Answer, Call, Nothing, Say, WriteText
 from realtime.testing.cassettes.format import parsed
-from realtime.testing.client.steps import Send, Step, Type
+from realtime.testing.client.steps import GREETS, Send, Step, Type
 from realtime.testing.record import Lane
 from realtime.tool.background import is_late_hint
 
@@ -213,7 +213,9 @@ class Tape:
             case s.AgentResponseCreatedEvent(response_id=response_id, ts_ms=ts_ms):
                 if not self.is_due:
                     self._go_on(ts_ms, is_due=True)
-                    self.done.append((ts_ms, Send({"type": "client_response_create"})))
+                    greets = str((entry.metadata or {}).get(INITIATIVE, "")).startswith(GREETS)
+                    request = {"type": "client_response_create"}
+                    self.done.append((ts_ms, Send(request | {"event_id": GREETS} if greets else request)))
                 self.unanswered, self.is_due = None, False
                 self.responses[response_id] = Response(ts_ms, self.asked_ms or ts_ms)
             case s.AgentResponseAudioTranscriptDeltaEvent(response_id=response_id, item_id=item_id, delta=delta):

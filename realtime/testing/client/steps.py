@@ -152,6 +152,10 @@ class Loudspeaker(_Step, frozen=True, tag="loudspeaker"):
     seed: int = 1
 
 
+GREETS = "greeting"
+"""The `event_id` of the request that stands for an agent's own greeting."""
+
+
 class Send(_Step, frozen=True, tag="send"):
     """Sends a client event unchanged."""
 

@@ -9,7 +9,7 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import TYPE_CHECKING, Any, Unpack
 
 from realtime.errors import BadTool
-from realtime.options import checked
+from realtime.options import checked, usable_headers
 from realtime.tool.mcp.answers import Grants, Permits
 from realtime.tool.mcp.function import MCPToolFunction
 from realtime.tool.mcp.http import HttpGrants, HttpTransport, http_streams
@@ -132,7 +132,7 @@ class HttpClient(MCPClientBase):
             self._protocol = "legacy"
         self.transport = transport
         self._url = url
-        self._headers = {**(headers or {})}
+        self._headers = usable_headers(headers or {}, "headers")
         self._timeouts = timeout, sse_read_timeout
         self._options = client_kwargs
 

@@ -668,13 +668,18 @@ async def test_too_much_waiting_recognition_is_refused_by_name(
     assert (await call.until(m.ModelResponseDoneEvent)).status == "completed"
 
 
-@pytest.mark.parametrize(("asked", "wait_ms"), [("Do you like tea?", 500), ("Here you are.", 1_000)])
-async def test_a_short_answer_ends_a_turn_sooner_where_the_agent_has_asked(
-    call: Call[Parrot], asked: str, wait_ms: int
+@pytest.mark.parametrize(
+    ("asked", "after_s", "wait_ms"),
+    [("Do you like tea?", 5, 500), ("Here you are.", 5, 1_000), ("Here you are.", 0, 500)],
+    ids=["to a question", "to no question", "over the reply"],
+)
+async def test_a_short_answer_ends_a_turn_sooner_where_the_agent_has_asked_or_still_speaks(
+    call: Call[Parrot], asked: str, after_s: float, wait_ms: int
 ) -> None:
     call.recognizer.texts = ["Yes."]
     call.connection.send(ResponseCreate(say=asked))
     await call.until(m.ModelResponseDoneEvent)
+    await asyncio.sleep(after_s)
     await call.say(silence(400), speech(600), silence(wait_ms - 100))
     assert call.all(m.ModelInputDoneEvent) == []
     await call.say(silence(200))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from datetime import date
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -98,6 +99,43 @@ def test_words_that_ask_for_something_else_are_no_answer_though_any_words_could_
     asked = ("Send an email to Ann about lunch.",)
     assert called(talk(offered, *asked, "What time is it?")) == []
     assert [name for name, _ in called(talk(offered, *asked, "When are you coming home?"))] == ["send_email"]
+
+
+def text_tool(name: str, argument: str) -> tuple[ToolDeclaration, ...]:
+    schema = {"type": "object", "properties": {argument: {"type": "string"}}, "required": [argument]}
+    return (ToolDeclaration(name=name, description=f"{name.replace('_', ' ')}.".capitalize(), parameters=schema),)
+
+
+@pytest.mark.parametrize(
+    ("said_words", "recipient"),
+    [
+        ("Send flowers to whoever called this morning.", None),
+        ("Send flowers to the person who sits next to me", None),
+        ("Send flowers to my boss.", "my boss"),
+        ("Send flowers to my wife Julia? No, to my mother Ingrid.", "my mother Ingrid"),
+        ("Send flowers to Ann. Sorry, send flowers to Berta.", "Berta"),
+    ],
+)
+def test_who_is_meant_is_a_name_that_was_said_last_and_else_asked_for(said_words: str, recipient: str | None) -> None:
+    replies = talk(text_tool("send_flowers", "recipient"), said_words)
+    assert called(replies) == ([] if recipient is None else [("send_flowers", {"recipient": recipient})])
+    assert (said(replies) == "To whom?") is (recipient is None)
+
+
+@pytest.mark.parametrize(
+    ("said_words", "seconds"),
+    [
+        ("Set a timer for five minutes, no, eight minutes.", 480),
+        ("Set a timer for five minutes. I mean eight.", 480),
+        ("Set a timer for five minutes. No wait, eight minutes.", 480),
+        ("Set a timer for two hours, sorry, ten seconds.", 10),
+        ("No, set a timer for ten seconds.", 10),
+    ],
+)
+def test_of_a_timer_the_length_that_was_said_last_counts(said_words: str, seconds: float) -> None:
+    schema = {"type": "object", "properties": {"seconds": {"type": "number"}}}
+    timer = ToolDeclaration(name="set_timer", description="Set a timer.", parameters=schema)
+    assert called(talk((timer,), said_words)) == [("set_timer", {"seconds": seconds})]
 
 
 def test_what_is_forbidden_is_agreed_not_to_be_done() -> None:

@@ -35,6 +35,7 @@ from realtime.model.local.keyless.subjects import guess
 from realtime.model.local.keyless.tool_words import CONDITION, UNDECIDED
 from realtime.model.local.keyless.toolbox import Context, ToolRequest, answered, request_in
 from realtime.model.local.keyless.unknown import is_request, own_up
+from realtime.model.local.keyless.utterance import utterance_of
 from realtime.model.local.keyless.wordplay import play
 from realtime.model.local.keyless.words import capital, listed, plain, rule_pattern
 from realtime.model.local.language_model import Prompt, Reply, ReplyText, ReplyThought, ReplyToolCall
@@ -210,6 +211,8 @@ def _answers(situation: Situation) -> list[_Answer]:
     parts = standing(said)
     if len(parts) == 1:
         return [_answer(situation if parts == said else situation.part(parts[0], 0))]
+    if _corrected_length(situation):
+        return [_answer(situation)]
     request = _requested(situation)
     if request is not None and _is_one_request(situation, request, parts):
         return _with_details(situation, request, parts)
@@ -541,6 +544,7 @@ def _timer_seconds(situation: Situation) -> float | None:
     was_asked = (situation.last_answer or "").startswith(_HOW_LONG)
     if not (was_asked or _TIMER.search(plain)) or _CANCEL.search(plain) or CONDITION.search(plain):
         return None
+    plain = _corrected_length(situation) or plain
     total = 0.0
     for before, unit, behind in re.findall(
         r"([\w. -]{1,60}?)[ -](hour|minute|min|second|sec)s?\b( and a (?:half|quarter)\b(?! \w*(?:hour"
@@ -554,6 +558,20 @@ def _timer_seconds(situation: Situation) -> float | None:
     return total or None
 
 
+def _corrected_length(situation: Situation) -> str | None:
+    """Return the length that corrects another: "for five minutes, no, eight"; None: none does."""
+    if not _has(situation, "set_timer") or not _TIMER.search(situation.plain):
+        return None
+    said = utterance_of(situation.said)
+    for start, end in reversed(said.corrections):
+        length, before = plain(said.text(end, len(said))), plain(said.text(0, start))
+        units = _TIME_UNIT.findall(before)
+        if units and find_number(length) is not None:
+            return length if _TIME_UNIT.search(length) else f"{length} {units[-1]}s"
+    return None
+
+
+_TIME_UNIT = re.compile(r"\b(hour|minute|min|second|sec)s?\b")
 _PARTS = {"half": 0.5, "quarter": 0.25, "": 0.0}
 
 

@@ -23,16 +23,16 @@ _HELLO_I_AM = re.compile(
 _MAY_NAME = re.compile(r"name|call|I'm|I’m|I am|[Tt]his is|^\s*(?:hello|hi|hey)\b", re.IGNORECASE)
 _LONGEST_NAME_CHARS = 40
 _CORRECTED = re.compile(
-    r"\b(?P<lead>no|nope|wrong|sorry|wait|actually|rather|i mean|i meant|make that|correction|scratch that"
-    r"|(?:(?:is|was)(?:n't|n’t| not)|not) [\w'’-]{1,20})\b[\s,.;:!—–-]{0,4}"
+    r"\b(?P<lead>no|nope|wrong|sorry|wait|actually|rather|or better|better|i mean|i meant|make that"
+    r"|correction|scratch that|(?:(?:is|was)(?:n't|n’t| not)|not) [\w'’-]{1,20})\b[\s,.;:!—–-]{0,4}"
     r"(?P<named>(?:(?:wait|no|sorry|actually|please|but|it's|it’s|it is|that's|that’s|i'm|i’m|i am|i mean|i meant"
     rf"|my name is|make it|call me)[\s,]{{1,2}}){{0,4}})(?P<name>{_WORD})(?=\s*(?:$|[.,!?;]))",
     re.IGNORECASE,
 )
 """A name that takes another's place: "Bob. No wait, Robert", "not Bob, it's Robert"."""
 _AROUND_A_CORRECTION = re.compile(
-    r"\b(?:no|nope|oh|well|hey|but|and|please|sorry|wait|actually|i said|i mean|(?:it|that)(?:'s|’s| is|)"
-    r"|(?:i am|i'm|i’m)(?: called)?|my name|the name|you got (?:it|that|me) wrong)(?!\w)",
+    r"\b(?:no|nope|oh|well|hey|h+m+|u[hm]+|er|or|but|and|please|sorry|wait|actually|i said|i mean"
+    r"|(?:it|that)(?:'s|’s| is|)|(?:i am|i'm|i’m)(?: called)?|my name|the name|you got (?:it|that|me) wrong)(?!\w)",
     re.IGNORECASE,
 )
 _NOT_CALLED = re.compile(r"\W{0,4}my name (?=(?:is|was)(?:n't|n’t| not)\b)", re.IGNORECASE)

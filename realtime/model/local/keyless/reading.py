@@ -20,7 +20,7 @@ _ENDS = frozenset(each("on at in for to from with by of and the a an until my pl
 _UNNAMED = frozenset(
     each(
         "me us it them him her you that this everybody everyone somebody someone say the a an be see do go get make "
-        "half all no sorry wait um uh"
+        "half all no sorry wait um uh whoever whomever whichever person people guy man woman lady"
     )
 )
 LONGEST_NAME = 4
@@ -111,9 +111,13 @@ class Reading:
             begin = end
         if begin == at:
             return None
-        while begin < len(self.said) and self.said.tokens[begin] in ARTICLES | {"it's", "it", lead}:
+        verb = self.said.tokens[self.command.verb_end - 1] if self.command.verb_end else ""
+        again = ARTICLES | {"it's", "it", lead, verb}
+        while begin < len(self.said) and (
+            self.said.tokens[begin] in again or self.said.stems[begin] in self.command.own
+        ):
             begin += 1
-        end = begin
+        end = begin + (begin < len(self.said) and self.said.tokens[begin] in _OWNED)
         while end < len(self.said) and self._goes_on(begin, end) and self.said.tokens[end] not in _COURTESY:
             end += 1
         if at < begin < end < len(self.said) and self.said.stems[end] == self.said.stems[at - 1]:

@@ -28,6 +28,7 @@ _SUBJECTS = frozenset(each("i we he she they you it who that i'm we're it's they
 _PLACEHOLDERS = frozenset(
     each(
         "it that this these those them something anything everything nothing whatever one ones some any again "
+        "whoever whomever someone somebody anyone anybody everyone everybody person people guy man woman lady "
         "stuff thing things else now usual normal regular"
     )
 )
