@@ -32,6 +32,8 @@ Clip = Callable[[int], bytes]
 """Returns the newest audio of the user: this many ms at the model's rate."""
 MARGIN_MS = 250
 """Audio before the onset that recognition gets: weak first consonants."""
+LOUD_MS = 1_500
+"""How much of a voice shows how loud it is: what follows may be its end, or much quieter."""
 LEVEL_MS = 1_500
 """A voice is as loud as its newest part: a near voice may follow a far one."""
 MIXED_MS = 450
@@ -298,6 +300,10 @@ class Interruptions:
             if self.current is not overlap:
                 return Verdict.HOLD
         newest = clip(min(LEVEL_MS, position_ms - overlap.start_ms))
+        # A short word may be followed by a faint sound that a detector takes for more of it.
+        silent, loud_db = silent_ms(newest, self._rate_hz, overlap.loud_db)
+        if position_ms - overlap.start_ms <= LOUD_MS:
+            overlap.loud_db = loud_db
         transcript_expected = self.transcribes and not overlap.has_transcript
         played = self._played(overlap)
         said = tokens_of(played)
@@ -309,7 +315,7 @@ class Interruptions:
         judgement = overlap.judge(
             settings,
             position_ms,
-            silent_ms=silent_ms(newest, self._rate_hz),
+            silent_ms=silent,
             relative_db=relative_db,
             unlike=unlike,
             others_heard=self._others_heard,
@@ -425,7 +431,7 @@ class Interruptions:
         """
         length_ms = min(length_ms, TURN_LEVEL_MS)
         newest = clip(length_ms)
-        voice_ms = max(0, length_ms - silent_ms(newest, self._rate_hz))
+        voice_ms = max(0, length_ms - silent_ms(newest, self._rate_hz)[0])
         end = newest[: voice_ms * self._rate_hz // 500][-(MIXED_MS * self._rate_hz // 500) :]
         level_db, end_db = (self._usual.relative_db(part, self._rate_hz) for part in (newest, end))
         if level_db is None or end_db is None:

@@ -5,6 +5,7 @@ Time is counted in the client's audio, so a decision falls while audio arrives a
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
@@ -66,17 +67,21 @@ def level_db(pcm: bytes, rate_hz: int) -> float | None:
     return float(10 * np.log10(np.mean(10 ** (level[level > level.max() - _LOUD_DB] / 10))))
 
 
-def silent_ms(pcm: bytes, rate_hz: int) -> int:
-    """Return how long the end of a clip is silent; 0 where that cannot be told."""
+def silent_ms(pcm: bytes, rate_hz: int, loud_db: float = -math.inf) -> tuple[int, float]:
+    """Return how long the end is silent, and the loud level.
+
+    The first is 0 where it cannot be told. `loud_db` is how loud the voice was before the clip.
+    """
     level = _levels_db(pcm, rate_hz)
     if len(level) < 2:
-        return 0
+        return 0, loud_db
     ranked = np.sort(level)
-    floor_db, loud_db = ranked[len(ranked) // 10], ranked[int(len(ranked) * _LOUD_SHARE)]
+    floor_db, loud_db = float(ranked[len(ranked) // 10]), max(loud_db, float(ranked[int(len(ranked) * _LOUD_SHARE)]))
     if loud_db - floor_db < _CONTRAST_DB:
-        return 0
-    last = int(np.flatnonzero(level >= (floor_db + loud_db) / 2)[-1])
-    return (len(level) - 1 - last) * _FRAME_MS
+        return 0, loud_db
+    heard = np.flatnonzero(level >= (floor_db + loud_db) / 2)
+    last = int(heard[-1]) if len(heard) else -1
+    return (len(level) - 1 - last) * _FRAME_MS, loud_db
 
 
 def _levels_db(pcm: bytes, rate_hz: int) -> npt.NDArray[np.float32]:
@@ -146,6 +151,8 @@ class Overlap:
     words_expected: bool
     end_ms: int | None = None
     """Where the voice ended; None while it lasts."""
+    loud_db: float = -math.inf
+    """How loud it was."""
     found_over_ms: int | None = None
     """Where in the audio it was known that it has ended."""
     has_paused: bool = False

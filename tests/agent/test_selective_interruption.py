@@ -9,6 +9,7 @@ import msgspec
 import numpy as np
 import pytest
 
+from realtime.agent.overlap import silent_ms
 from realtime.audio.endpoint import SpeechPaused, SpeechResumed, SpeechStarted, TurnEnded
 from realtime.event import client as c
 from realtime.event import model as m
@@ -431,3 +432,17 @@ async def test_a_link_lost_in_the_middle_restores_the_level() -> None:
         made.link.say(m.ModelReconnectingEvent(attempt=1, retry_after_ms=0, reason="gone"))
         assert decisions(made)[-1] == ("dismissed", "link_lost")
         assert gains(made) == [-15.0, 0.0]
+
+
+def test_a_voice_is_silent_though_something_faint_goes_on_behind_it() -> None:
+    """A hum that dies away: a second and a half later nothing of the clip was loud."""
+
+    def tone(ms: int, gain: float) -> bytes:
+        times = np.arange(16 * ms) / 16_000
+        return (gain * 32_767 * np.sin(2 * np.pi * 200 * times)).astype("<i2").tobytes()
+
+    voice, faint = tone(400, 0.3), tone(1_500, 0.003)
+    silent, loud_db = silent_ms(voice + tone(300, 0.003), 16_000)
+    assert (silent, round(loud_db)) == (300, -13)
+    assert silent_ms(faint, 16_000)[0] == 0
+    assert silent_ms(faint, 16_000, loud_db)[0] == 1_500
