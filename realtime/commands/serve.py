@@ -221,13 +221,16 @@ def serve(
 def choose_language_model(llm: str, environment: MutableMapping[str, str]) -> None:
     """Write `--llm` into the environment, where embedded models look.
 
-    A reloaded process inherits it. Address and key of another provider go. Raises UsageError for half a choice.
+    A reloaded process inherits it. Address and key of another provider or server go; a key alone is for this one.
+    Raises UsageError for half a choice.
     """
     name, colon, model = llm.partition(":")
     if colon and name in FAMILIES:
-        if environment.get(PROVIDER, "").strip().lower() != name:
-            for belonging in (BASE_URL, API_KEY):
-                environment.pop(belonging, None)
+        before = environment.get(PROVIDER, "").strip().lower()
+        if before != name and (before or environment.get(BASE_URL)):
+            left_out = [one for one in (BASE_URL, API_KEY) if environment.pop(one, "")]
+            if left_out:
+                typer.secho(f"--llm names {name}: {' and '.join(left_out)} belong to another one.", fg="yellow")
         environment[PROVIDER] = name
     elif not (environment.get(PROVIDER) or environment.get(BASE_URL)):
         raise UsageError(

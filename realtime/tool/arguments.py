@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 import os
 from collections.abc import Callable, Collection, Mapping
@@ -103,7 +104,9 @@ class Arguments:
         try:
             given = self._decoder(values)
             named = {
-                name: value for name in given.__struct_fields__ if (value := getattr(given, name)) is not msgspec.UNSET
+                name: _with_defaults(value)
+                for name in given.__struct_fields__
+                if (value := getattr(given, name)) is not msgspec.UNSET
             }
             for name in [name for name in named if name in self._readers]:
                 named[name] = self._readers[name](named[name])
@@ -136,6 +139,24 @@ class GivenSchema:
         if self._taken is not None and (unknown := given.keys() - self._taken - {*extra}):
             raise ValueError(f"Object contains unknown field `{min(unknown)}`")
         return given
+
+
+def _with_defaults(value: Any) -> Any:
+    """Write the defaults of dataclasses into their objects.
+
+    The decoder leaves them in the class: `vars` would lack them, and so would the text for the model.
+    """
+    if isinstance(value, list | tuple | set | frozenset):
+        for one in value:
+            _with_defaults(one)
+    elif isinstance(value, dict):
+        _with_defaults(list(value.values()))
+    elif dataclasses.is_dataclass(value) and hasattr(value, "__dict__"):
+        for field in dataclasses.fields(value):
+            if field.name not in value.__dict__ and hasattr(value, field.name):
+                object.__setattr__(value, field.name, getattr(value, field.name))
+            _with_defaults(getattr(value, field.name, None))
+    return value
 
 
 @lru_cache(maxsize=256)

@@ -38,6 +38,18 @@ def test_address_and_key_of_the_same_provider_stay() -> None:
     assert (chosen.base_url, chosen.key) == ("http://proxy", "for-the-proxy")
 
 
+def test_a_key_alone_is_for_the_chosen_provider() -> None:
+    """As docs/quickstart.md says; one that stands beside an address is that server's, which is said."""
+    assert chosen_by("anthropic:model-x", {"REALTIME_LLM_API_KEY": "for-this"}).key == "for-this"
+    with pytest.raises(UsageError, match="the key in REALTIME_LLM_API_KEY has"):
+        choose_language_model("anthropic:model-x", {"REALTIME_LLM_API_KEY": "for\u3000this"})
+
+
+def test_what_belongs_to_another_server_is_left_out_and_named(capsys: pytest.CaptureFixture[str]) -> None:
+    choose_language_model("gemini:model-x", {**KEYS, **OLLAMA})
+    assert "REALTIME_LLM_BASE_URL and REALTIME_LLM_API_KEY belong to another one" in capsys.readouterr().out
+
+
 def test_a_model_alone_is_one_of_the_server_that_the_environment_names() -> None:
     for model in ("llama3.2", "llama3.2:3b", "hf.co/org/model:Q4"):
         chosen = chosen_by(model, {**OLLAMA, "REALTIME_LLM_MODEL": "another"})

@@ -149,6 +149,13 @@ async def test_a_key_never_reaches_a_log_or_an_error(
         (OpenAIRealtimeModel, "https://x.example/v1/realtime/calls", "wss://x.example/v1/realtime?model=q"),
         (OpenAIRealtimeModel, "https://x.example/openai", "wss://x.example/openai/realtime?model=q"),
         (GeminiRealtimeModel, "https://x.example/v1beta/openai/", f"wss://x.example{LIVE}"),
+        (GeminiRealtimeModel, "https://x.example/v1alpha", f"wss://x.example{LIVE.replace('beta', 'alpha')}"),
+        (
+            GeminiRealtimeModel,
+            f"wss://x.example{LIVE.replace('beta', 'alpha')}",
+            f"wss://x.example{LIVE.replace('beta', 'alpha')}",
+        ),
+        (DashScopeRealtimeModel, "wss://x.example/api-ws", f"wss://x.example{QWEN}"),
         (GeminiRealtimeModel, "https://x.example?via=7", f"wss://x.example{LIVE}?via=7"),
         (GeminiRealtimeModel, f"wss://x.example{LIVE}", f"wss://x.example{LIVE}"),
         (DashScopeRealtimeModel, "Wss://x.example/api-ws/v1/realtime?model=old", f"wss://x.example{QWEN}"),

@@ -181,6 +181,14 @@ def test_arguments_arrive_in_their_types() -> None:
 NONE = ["", "  ", "{}", "null", "[]", '""', '"{}"', '"null"', "[{}]", "```json\n{}\n```", '{"days": null}']
 
 
+def test_a_dataclass_holds_its_defaults_as_one_that_the_program_makes() -> None:
+    def go(places: list[Place], to: Place) -> None: ...
+
+    read = Arguments(go, "go", {}).read('{"places": [{"latitude": 1.5}], "to": {"latitude": 2}}')
+    assert vars(read["to"]) == vars(Place(2.0))
+    assert [vars(one) for one in read["places"]] == [{"latitude": 1.5, "longitude": 0.0}]
+
+
 @pytest.mark.parametrize("text", [*NONE, '{"days": "null"}', '{"days": ""}'])
 def test_what_models_write_for_none_means_none(text: str) -> None:
     def tool(days: int = 1) -> None: ...

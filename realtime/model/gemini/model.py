@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable
 
 from realtime.event.base import WEB_SEARCH
@@ -48,6 +49,10 @@ def profile_of(model_name: str) -> Profile:
     )
 
 
+_VERSION = re.compile(r"/google\.ai\.generativelanguage\.(v\w{1,12})\.|/(v\d\w{0,12})(?:/openai)?/?[\"'\s]*$")
+"""The version that an address names."""
+
+
 class GeminiRealtimeModel(SocketModel):
     """A Gemini model with the Live API.
 
@@ -79,7 +84,9 @@ class GeminiRealtimeModel(SocketModel):
         super().__init__(model_name, profile_of(model_name), api_key, dial=dial, tap=tap, limits=limits)
         self.voice = known_voice(voice, self._profile)
         self.enable_input_audio_transcription = enable_input_audio_transcription
-        version = api_version or os.environ.get("GOOGLE_GENAI_API_VERSION") or "v1beta"
+        said = _VERSION.search(base_url or os.environ.get(self.service.base_url_variable) or "")
+        named = next(filter(None, said.groups())) if said is not None else "v1beta"
+        version = api_version or os.environ.get("GOOGLE_GENAI_API_VERSION") or named
         service = f"google.ai.generativelanguage.{version}.GenerativeService.BidiGenerateContent"
         self.websocket_url = self._address(base_url, f"/ws/{service}")
 

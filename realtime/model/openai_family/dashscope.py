@@ -63,7 +63,7 @@ def realtime_url(
     region = region or "cn-beijing"
     if base_url:
         parts = parts_of_address(base_url, source)
-        root = re.sub(r"/(api-ws/v1(/(inference|realtime))?|api/v1|compatible-mode/v1)?/?$", "", parts.path)
+        root = re.sub(r"/(api-ws(/v1(/(inference|realtime))?)?|(api|compatible-mode)(/v1)?)?/?$", "", parts.path)
         parts = parts._replace(path=root)
     else:
         shared = _SHARED_HOSTS.get(region, _INTERNATIONAL_HOST)

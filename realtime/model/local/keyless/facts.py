@@ -156,7 +156,9 @@ _FORGETS = re.compile(
     r"(?!to\b)(?:about |that |what i (?:said|told you) (?:about )?){0,3}(?P<what>.*)"
 )
 _THAT = re.compile(r"(?:it|that|this|that one|it again)?")
-_CORRECTING = "sorry|wait|hang on|hold on|i mean|i meant|correction|scratch that|i was wrong|that's wrong"
+_CORRECTING = (
+    "or rather|or better|sorry|wait|hang on|hold on|i mean|i meant|correction|scratch that|i was wrong|that's wrong"
+)
 _TAKES_BACK = f"no|{_CORRECTING}"
 _CORRECTS = re.compile(
     rf"(?=(?:(?:actually|but|and|oh|well) ){{0,3}}(?:{_TAKES_BACK})\b)"
