@@ -423,6 +423,8 @@ def test_a_flood_of_values_is_read_for_so_many_words_only(fragment: str) -> None
         ("I live in Oslo. Sorry, Bergen.", "Where do I live?", "You live in Bergen."),
         ("My sister is a nurse. Actually no, a doctor.", "What does my sister do?", "Your sister is a doctor."),
         ("I live in Oslo. No worries.", "Where do I live?", "You live in Oslo."),
+        ("My birthday is on 3 May. No, 5 May.", "When is my birthday?", "Your birthday is on 5 May."),
+        ("My cat is called Tom, or rather Tim.", "What is my cat called?", "Your cat is called Tim."),
         ("My dog is called Rex. Sorry, what?", "What is my dog called?", "Your dog is called Rex."),
         ("I take tea, no sugar", "What do I take?", "You take tea, no sugar."),
     ],

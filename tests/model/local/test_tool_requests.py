@@ -101,6 +101,11 @@ def test_words_that_ask_for_something_else_are_no_answer_though_any_words_could_
     assert [name for name, _ in called(talk(offered, *asked, "When are you coming home?"))] == ["send_email"]
 
 
+def test_of_a_sum_the_number_that_was_said_last_counts() -> None:
+    for said_words in ("What is 20 percent of 80, no, of 90?", "What is 20 percent of 80? Sorry, 90."):
+        assert called(talk(BUILT_IN, said_words)) == [("calculate", {"expression": "20 % * 90"})]
+
+
 def text_tool(name: str, argument: str) -> tuple[ToolDeclaration, ...]:
     schema = {"type": "object", "properties": {argument: {"type": "string"}}, "required": [argument]}
     return (ToolDeclaration(name=name, description=f"{name.replace('_', ' ')}.".capitalize(), parameters=schema),)

@@ -211,7 +211,7 @@ def _answers(situation: Situation) -> list[_Answer]:
     parts = standing(said)
     if len(parts) == 1:
         return [_answer(situation if parts == said else situation.part(parts[0], 0))]
-    if _corrected_length(situation):
+    if _corrected_length(situation) or (_has(situation, "calculate") and _corrected_sum(situation.said)):
         return [_answer(situation)]
     request = _requested(situation)
     if request is not None and _is_one_request(situation, request, parts):
@@ -347,7 +347,7 @@ def _sum(situation: Situation) -> str | None:
 
 def _expression(situation: Situation) -> str | None:
     """Find a sum, or one that goes on from the last result: "double that", "plus five"."""
-    if (expression := find_expression(situation.said)) is not None:
+    if (expression := find_expression(_corrected_sum(situation.said) or situation.said)) is not None:
         return expression
     result = _RESULT.search(situation.last_answer or "")
     if result is None or not (goes_on := _GOES_ON.search(situation.core)):
@@ -362,6 +362,22 @@ def _expression(situation: Situation) -> str | None:
     return find_expression(text)
 
 
+def _corrected_sum(said: str) -> str | None:
+    """Put the number that corrects the last one in its place; None: none does.
+
+    "20 percent of 80, no, of 90".
+    """
+    utterance = utterance_of(said)
+    for start, end in reversed(utterance.corrections):
+        rest = _LAST_NUMBER.fullmatch(utterance.text(end, len(utterance)))
+        terms = [*_TERM.finditer(utterance.text(0, start))]
+        if rest is not None and terms and find_expression(said) is not None:
+            return f"{terms[-1].string[: terms[-1].start()]}{rest[1] or terms[-1][1]}{rest[2]}"
+    return None
+
+
+_LAST_NUMBER = re.compile(r"((?:of|by|from|plus|minus|times) |)(\d[\d,.]*)")
+_TERM = re.compile(r"\b((?:of|by|from|plus|minus|times) )\d[\d,.]*")
 _RESULT = re.compile(r"\bis (-?\d[\d,]*(?:\.\d+)?)\.$")
 _GOES_ON = rule_pattern(
     r"^(?:plus|minus|times|divided by|multiplied by|squared|cubed|(?:add|subtract|take away) (?:that|it"

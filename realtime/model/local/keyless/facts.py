@@ -9,6 +9,7 @@ from realtime.model.local.keyless.arithmetic import find_number
 from realtime.model.local.keyless.names import FORGETS_NAME, learned_name
 from realtime.model.local.keyless.requests import split
 from realtime.model.local.keyless.situation import Line, Situation
+from realtime.model.local.keyless.utterance import utterance_of
 from realtime.model.local.keyless.words import capital, content, core, each, forms, is_question, listed, plain, stem
 
 # A question about the ability, not something to remember.
@@ -250,8 +251,10 @@ def _with_value(stated: str, part: str) -> str | None:
     said = part[lead.end() :].strip(" .!,")
     value = _BEFORE_A_VALUE.sub("", said, count=1) if _BEFORE_A_VALUE.match(said) else said
     words = re.findall(r"[\w']+", plain(value))
+    day = utterance_of(value).days
+    is_day = bool(day) and (day[0].start, day[0].end) == (0, len(utterance_of(value)))
     # "No thanks" and "no, I do not" name no value.
-    if (
+    if not is_day and (
         not words
         or len(words) > _MOST_VALUE_WORDS
         or len(content(plain(value))) < len(words)
