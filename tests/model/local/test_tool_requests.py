@@ -106,6 +106,11 @@ def test_of_a_sum_the_number_that_was_said_last_counts() -> None:
         assert called(talk(BUILT_IN, said_words)) == [("calculate", {"expression": "20 % * 90"})]
 
 
+def test_a_corrected_place_is_no_praise() -> None:
+    replies = talk(text_tool("get_forecast", "city"), "What is the forecast for Lyon, sorry, Nice?")
+    assert (called(replies), said(replies)) == ([("get_forecast", {"city": "Nice"})], "")
+
+
 def text_tool(name: str, argument: str) -> tuple[ToolDeclaration, ...]:
     schema = {"type": "object", "properties": {argument: {"type": "string"}}, "required": [argument]}
     return (ToolDeclaration(name=name, description=f"{name.replace('_', ' ')}.".capitalize(), parameters=schema),)

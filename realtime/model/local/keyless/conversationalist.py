@@ -274,7 +274,11 @@ def _with_details(situation: Situation, request: ToolRequest, parts: Sequence[st
 
 def _is_within(part: str, request: ToolRequest) -> bool:
     """Whether a part is inside a text of the call: "remind me to call mum and tell her ..."."""
-    return any(plain(part) in plain(value) for value in request.arguments.values() if isinstance(value, str))
+    words = _LEAD_OF_A_CORRECTION.sub("", plain(part))
+    return any(words in plain(value) for value in request.arguments.values() if isinstance(value, str))
+
+
+_LEAD_OF_A_CORRECTION = re.compile(r"^(?:(?:no|sorry|wait|actually|i mean|i meant) ){1,4}(?=\w)")
 
 
 def _answer_to(request: ToolRequest) -> _Answer:
