@@ -236,7 +236,7 @@ def _calls(said: str, place: _Place, language: _Language) -> bool:
         return True  # "quiet please friday the floor is yours"
     if words_after[0] in language.words("opinions") and last in language.words("asks_of"):
         leads = rest_of(words_before[:-1], language.openers)[0]
-        return all(word in language.words("questions") for word in leads)
+        return bool(leads) and all(word in language.words("questions") for word in leads)
     if last in language.words("auxiliaries", "questions"):
         return False  # The name is what the clause is about: "when will robin come".
     if name in language.words("verbs_of_names"):
@@ -292,4 +292,6 @@ def _begins_clause(after: str, name: str, language: _Language, *, several: bool 
     if name in language.words("calendar"):
         needs = first in language.words("subjects") and second in language.words("needs")
         return needs or first in language.words("calendar_starts")
+    if any(word in language.words("announces") for word in words[1:4]):
+        return True  # "now Robin the second question"
     return first in language.words("clause_starts", "second_person")
