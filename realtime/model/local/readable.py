@@ -25,6 +25,8 @@ _TWO_STARS = re.compile(r"(?<=\w)\s?\*\*\s?([+-]?\d+(?:\.\d+)?)(?![\w*])")
 _BOLD = re.compile(r"(?<![\w\s])\*\*(?=\S)|(?:^|\s)\*\*(?=[^\s*])", re.MULTILINE)
 """Where bold text may begin: two stars behind it are no power."""
 _FORMULA = re.compile(r"\$\$([^$]{1,500})\$\$|(?<![\w$])\$([^$\n]{1,200})\$(?![\w$])")
+_NAMED_TAG = re.compile(r"<(/?[a-z][\w-]{0,20})>", re.IGNORECASE)
+"""A tag that is spoken of."""
 _IN_ASCII = ((">=", "≥"), ("<=", "≤"), ("->", "→"), ("=>", "⇒"), ("<- ", "← "))
 """Signs as keyboards write them; `>=` before what it holds."""
 _LESS_OR_MORE = re.compile(r"(?<=([\w%)]))(\s?)([<>])(\s?)(?=[-\w.($€£])|(?<![\w%)<>])([<>])\s?(?=[.\d$€£])")
@@ -81,7 +83,11 @@ def readable_text(text: str) -> str:
     text = _TAG.sub(" ", text)
     text = _LINE_MARK.sub("", text)
     # Behind the tags: "&lt;b&gt;" is text.
-    text = html.unescape(text).replace("\N{MICRO SIGN}", "µ").replace("\N{GREEK SMALL LETTER MU}", "µ")
+    text = (
+        _NAMED_TAG.sub(r" \1 ", html.unescape(text))
+        .replace("\N{MICRO SIGN}", "µ")
+        .replace("\N{GREEK SMALL LETTER MU}", "µ")
+    )
     text = "".join(char for char in text if unicodedata.category(char) != "Cf")
     text = _CARET.sub(_caret, _FORMULA.sub(_formula, text))
     if _BOLD.search(text) is None:

@@ -13,6 +13,7 @@ from realtime.event.config import ToolDeclaration
 from realtime.message import ToolCallBlock, ToolResultBlock
 from realtime.message.blocks import result_reminder
 from realtime.model.base import CONTINUE_ANSWER
+from realtime.model.local.keyless.clock import time_answer
 from realtime.model.local.keyless.conversationalist import Conversationalist, respond_to
 from realtime.model.local.keyless.names import learned_name, own_name
 from realtime.model.local.keyless.product import Product
@@ -143,6 +144,10 @@ def results(*results: tuple[str, str, str], state: Any = "success") -> list[Item
         calls.append(Item(id=f"i{at}", type="tool_call", tool_call=call))
         returned.append(Item(id=f"r{at}", type="tool_result", tool_result=result))
     return [message("user", "please"), *calls, *returned]
+
+
+def test_of_two_places_the_one_that_was_said_last_is_meant() -> None:
+    assert "not that of Osaka:" in time_answer("what time is it in tokyo no osaka", "3:45 PM")
 
 
 def test_what_was_asked_twice_is_answered_once() -> None:

@@ -75,6 +75,9 @@ _ELSEWHERE = rule_pattern(
 )
 
 
+_CORRECTION = re.compile(r"\b(?:no|sorry|wait|actually|i mean|rather)\b")
+
+
 def is_known(asked: str) -> bool:
     """Whether a clock knows all that a question names; a birthday it does not."""
     asked = _ELSEWHERE.sub(lambda found: found[0][: found.start(1) - found.start()], asked)
@@ -100,7 +103,8 @@ def time_answer(asked: str, now: str) -> str:
         later = moment + timedelta(minutes=count * (60 if found[2] == "hour" else 1))
         return f"It will be {later.strftime('%I:%M %p').lstrip('0')}."
     if place := _ELSEWHERE.search(asked):
-        return f"I have only the clock of this server, not that of {place[1].title()}: it is {now} here."
+        meant = _CORRECTION.split(place[1])[-1].strip() or place[1]
+        return f"I have only the clock of this server, not that of {meant.title()}: it is {now} here."
     if found := re.search(r"\b(?:until|till|to|before) (midnight|noon|midday)\b", asked):
         goal = 24 * 60 if found[1] == "midnight" else 12 * 60
         left = (goal - (moment.hour * 60 + moment.minute)) % (24 * 60)
