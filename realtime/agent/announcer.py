@@ -90,7 +90,8 @@ class Announcer:
         awaited_since: float | None = None
         while self._hints or self._words:
             self._say_words()
-            if self._holding() and self._is_silent() and not self._controller.ledger.responding:
+            # Whether hints hold is asked last: it reads the conversation, and this looks many times a second.
+            if self._is_silent() and not self._controller.ledger.responding and self._holding():
                 # A response that a provider has not begun for so long is awaited no longer.
                 awaited = self._controller.turn.state is State.THINKING
                 awaited_since = (now() if awaited_since is None else awaited_since) if awaited else None

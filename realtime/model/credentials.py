@@ -15,9 +15,9 @@ _QUOTES = {'"': '"', "'": "'", "`": "`", "\u201c": "\u201d", "\u2018": "\u2019",
 
 
 _HTTP_END = re.compile("/(?:chat/completions|responses|models)$")
+"""The end of addresses for plain HTTP, as documents print them."""
 _NO_SOCKET = re.compile("/(?:chat/completions|responses|models|realtime/[a-z_]{1,40}|(?<=v1beta/)openai)$")
 """Ends of HTTP addresses of a server that has sockets, too."""
-"""The end of addresses for plain HTTP, as documents print them."""
 
 
 def pasted(text: str) -> str:

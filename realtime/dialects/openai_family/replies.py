@@ -76,7 +76,6 @@ class Reply:
     outputs: dict[str, Output] = field(default_factory=dict)
     calls_client: bool = False
     calls_server: bool = False
-    is_over: bool = False
     input_tokens: int = 0
     output_tokens: int = 0
     details: list[UsageDetail] = field(default_factory=list)
@@ -344,7 +343,6 @@ class Replies(ABC):
     def _end(self, reply: Reply, status: ResponseStatus, details: Json | None) -> list[str]:
         frames: list[str] = []
         self._heads = None
-        reply.is_over = True
         for output in reply.outputs.values():
             if not output.done and not (output.outlasts and status == "completed"):
                 frames += self._close_parts(reply, output)

@@ -512,8 +512,9 @@ def _requested(situation: Situation) -> ToolRequest | None:
     for line in lines[first:]:
         said = line.words[:LONGEST_CHARS]
         asked = request if request is not None and _was_asked(request, line.after) else None
-        turned = asked is None or _turns_to_another(asked, said, tools, context)
-        answer = None if asked is None or turned else answered(asked, said, context)
+        answer = None
+        if asked is not None and not _turns_to_another(asked, said, tools, context):
+            answer = answered(asked, said, context)
         is_whole = answer is not None and answer.is_ordered
         request = answer if is_whole else request_in(said, tools, context) or answer
     return request
