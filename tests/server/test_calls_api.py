@@ -248,7 +248,9 @@ async def test_a_list_of_calls_is_told_in_pages(tmp_path: Path) -> None:
 async def test_a_call_that_cannot_be_read_hides_no_other(tmp_path: Path) -> None:
     async with keeping(tmp_path, store=f"file:{tmp_path}") as place:
         broken, good = await one_call(place), await one_call(place)
-        (tmp_path / broken / "events.jsonl").unlink()
+        kept = tmp_path / broken / "events.jsonl"
+        await settled(kept.exists)  # the store writes a moment later
+        kept.unlink()
         (tmp_path / broken / "events.jsonl").mkdir()
         listed = (await told(place))["calls"]
         assert {one["call_id"]: one["unreadable"] for one in listed} == {broken: True, good: False}
