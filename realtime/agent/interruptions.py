@@ -295,15 +295,15 @@ class Interruptions:
             if self._is_far(clip(MIXED_MS)):
                 return Verdict.HOLD
             self._begin_again(overlap, position_ms - FAR_MS)
-        if overlap.look_is_due(position_ms) and self._recognise is not None:
-            self._look(self._recognise, overlap, position_ms, clip, weigh_later)
-            if self.current is not overlap:
-                return Verdict.HOLD
         newest = clip(min(LEVEL_MS, position_ms - overlap.start_ms))
         # A short word may be followed by a faint sound that a detector takes for more of it.
         silent, loud_db = silent_ms(newest, self._rate_hz, overlap.loud_db)
         if position_ms - overlap.start_ms <= LOUD_MS:
             overlap.loud_db = loud_db
+        if overlap.look_is_due(position_ms, silent) and self._recognise is not None:
+            self._look(self._recognise, overlap, position_ms, clip, weigh_later)
+            if self.current is not overlap:
+                return Verdict.HOLD
         transcript_expected = self.transcribes and not overlap.has_transcript
         played = self._played(overlap)
         said = tokens_of(played)

@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from realtime.audio.timbre import Timbre, timbre_of
 from realtime.event import model as m
-from realtime.turn.interruption import Evidence, Interruption, Judgement
+from realtime.turn.interruption import QUIET_MS, Evidence, Interruption, Judgement
 
 Recognise = Callable[[bytes, int, Callable[[str | None], None]], None]
 """Recognise pcm16 of a rate in Hz; the callback gets its words, "" for none, None if that failed."""
@@ -215,13 +215,15 @@ class Overlap:
         """How long the voice has lasted."""
         return max(0, (position_ms if self.end_ms is None else self.end_ms) - self.start_ms)
 
-    def look_is_due(self, position_ms: int) -> bool:
-        """Whether its words should be recognised now."""
+    def look_is_due(self, position_ms: int, silent_ms: int = 0) -> bool:
+        """Whether its words should be recognised now: at set times, and as soon as it seems over."""
         voiced_ms = self.voiced_ms(position_ms)
         if self.looking or not self.words_expected:
             return False
         if self.end_ms is not None:
             return self.unasked_ms < voiced_ms
+        if silent_ms >= QUIET_MS and self.unasked_ms < voiced_ms - silent_ms:
+            return True
         if self.looks < len(LOOK_MS):
             return voiced_ms >= LOOK_MS[self.looks]
         return voiced_ms >= self.unasked_ms + LOOK_EVERY_MS

@@ -86,10 +86,14 @@ class Audience:
 
     def unplayed_ms(self) -> int:
         """See `Ears`."""
-        now = self._now()
+        now, longest_ms = self._now(), 0
         if not self.listeners:
             return max(0, int((self._silent_at - now) * 1000))
-        return max(one.unplayed_ms(now) for one in self.listeners)
+        for one in self.listeners:  # in each frame of audio: a generator costs as much as the rest
+            unplayed_ms = one.unplayed_ms(now)
+            if unplayed_ms > longest_ms:
+                longest_ms = unplayed_ms
+        return longest_ms
 
     def can_be_lowered(self) -> bool:
         """See `Ears`."""

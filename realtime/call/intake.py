@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import TypeVar
 
 import msgspec
+from msgspec.structs import replace
 
 from realtime.errors import ClientError
 from realtime.event import client as c
@@ -120,27 +121,29 @@ class Intake:
         self._complaint_bytes += EVENT_BYTES + len(message)
         if self._complaint_bytes > MAX_COMPLAINT_BYTES:
             return None
-        return msgspec.structs.replace(complaint, message=message, client_event_id=event_id)
+        return replace(complaint, message=message, client_event_id=event_id)
 
     def with_format(self, event: c.ClientAudioAppendEvent) -> c.ClientAudioAppendEvent:
-        """The speech with the rate that holds for it: its own, else that of the call's settings.
+        """The speech with a format that says its rate: its own, else that of the call's settings.
 
         Raises ClientError for a format that is not served.
         """
         given = event.format
         if given is not self._given and given != self._given:
             self._format, self._given = self._resolved(given), given
-        return event if given == self._format else msgspec.structs.replace(event, format=self._format)
+            if given.rate is not None or given.sample_rate is not None:
+                self._format = given
+        return event if given is self._format or given == self._format else replace(event, format=self._format)
 
     def with_formats(self, item: Item) -> Item:
         """The item whose sound has the rate that holds for it. Raises ClientError as `with_format` does."""
         if not any(part.audio for part in item.content):
             return item
         content = tuple(
-            msgspec.structs.replace(part, format=self._resolved(part.format or AudioFormat())) if part.audio else part
+            replace(part, format=self._resolved(part.format or AudioFormat())) if part.audio else part
             for part in item.content
         )
-        return msgspec.structs.replace(item, content=content)
+        return replace(item, content=content)
 
     def _resolved(self, given: AudioFormat) -> AudioFormat:
         try:

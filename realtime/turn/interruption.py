@@ -11,14 +11,17 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-from realtime.turn.remarks import is_remark, rest_of_assent
+from realtime.turn.purpose import FOR_AGENT, model
 from realtime.turn.small_talk import (
     DEFAULT_BACKCHANNELS,
+    DEFAULT_TAKES_FLOOR,
     commands_stop,
     is_hum,
+    phrase_at,
     phrases_of,
     repeats,
     resembles,
+    rest_of,
     tokens_of,
 )
 
@@ -68,6 +71,17 @@ LOOK_WAIT_MS = 200
 WORD_MS = 250
 LETTER_MS = 30
 """The longest backchannel: this, and more for each word and letter: an "okay" that goes on begins more."""
+
+ASSENT, BESIDE = 0.08, 0.06
+"""Words less likely than this to be for the agent go by: as an assent, or as said to someone beside.
+
+A reply that talks over its user costs more than one that stops too often, and recognition of a line mishears: at 0.15
+a tenth of the interruptions went by.
+"""
+MAYBE_ASIDE = {2: 0.3, 3: 0.25}, 0.15
+"""The same while the voice goes on, by the number of words: until it is over the reply goes on, quieter."""
+SURE = 0.8
+"""Words this likely to be for the agent need no longer look."""
 
 FAR_VOICE = "far_voice"
 """Reason of a voice that comes from elsewhere."""
@@ -201,7 +215,7 @@ def _far(settings: Interruption, seen: Evidence) -> Judgement | None:
     if seen.level_db is None or seen.level_db > FAR_DB or seen.addressed:
         return None
     words = tokens_of(seen.words or "")
-    if words and not rest_of_assent(words, settings.backchannels)[0]:
+    if words and not rest_of(words, settings.backchannels)[0]:
         return None  # People hum far more quietly than they speak.
     if seen.level_db > QUIETER_DB:
         if seen.unlike is not None and seen.unlike <= 1:
@@ -228,7 +242,7 @@ def _words(settings: Interruption, seen: Evidence) -> Judgement | None:
     if seen.words is None:
         return None
     words = tokens_of(seen.words)
-    rest, takes_floor = rest_of_assent(words, settings.backchannels)
+    rest, takes_floor = rest_of(words, settings.backchannels)
     if seen.is_answer_expected and any(not is_hum(word) for word in words) and seen.ended:
         return Judgement(Verdict.CONFIRM, "answer")
     if not rest:
@@ -244,10 +258,9 @@ def _words(settings: Interruption, seen: Evidence) -> Judgement | None:
             is_turn = seen.is_late or (is_long and not seen.ended)
             return Judgement(Verdict.CONFIRM, "speech") if is_turn else HOLD
         return Judgement(Verdict.DISMISS, "backchannel" if words else "no_words")
-    if seen.addressed is None and is_remark(seen.words, seen.talk, seen.names, is_over=seen.ended):
-        if seen.is_late or (_seems_over(seen) and seen.words_ms >= seen.voiced_ms):
-            return Judgement(Verdict.DISMISS, SIDE_TALK)
-        return HOLD if seen.voiced_ms < WORDLESS_MS else Judgement(Verdict.CONFIRM, "words")
+    is_more = len(rest) > phrase_at(rest, 0, DEFAULT_TAKES_FLOOR)
+    if is_more and not commands_stop(rest) and (aside := _aside(settings, seen, words, rest)) is not None:
+        return aside
     if takes_floor:
         return Judgement(Verdict.CONFIRM, "stop_words")
     if len(rest) < settings.min_words:
@@ -255,6 +268,21 @@ def _words(settings: Interruption, seen: Evidence) -> Judgement | None:
     if _is_short_look(len(words), seen):
         return HOLD
     return Judgement(Verdict.CONFIRM, "words")
+
+
+def _aside(settings: Interruption, seen: Evidence, words: Sequence[str], rest: Sequence[str]) -> Judgement | None:
+    """Hold words that seem to ask nothing; dismiss them once they are over."""
+    is_known = seen.is_late or (_seems_over(seen) and seen.words_ms >= seen.voiced_ms)
+    purpose = model().purpose_of(seen.words or "", seen.talk, seen.names, is_over=is_known)
+    if not is_known:
+        limits, limit = MAYBE_ASIDE
+        if purpose.agent < limits.get(len(words), limit) and seen.voiced_ms < WORDLESS_MS:
+            return HOLD
+        is_sure = FOR_AGENT is not purpose and purpose.agent >= SURE and len(rest) >= settings.min_words
+        return Judgement(Verdict.CONFIRM, "words") if is_sure else None
+    if purpose.assent >= purpose.beside:
+        return Judgement(Verdict.DISMISS, "backchannel") if purpose.agent < ASSENT else None
+    return Judgement(Verdict.DISMISS, SIDE_TALK) if purpose.agent < BESIDE else None
 
 
 def _seems_over(seen: Evidence) -> bool:

@@ -133,7 +133,7 @@ async def test_a_decision_that_comes_behind_the_voice_makes_it_a_whole_turn() ->
         (700, None, ("confirmed", "speech")),
         (450, None, ("dismissed", "short")),
         (450, "Yeah.", ("dismissed", "backchannel")),
-        (700, "Now then", ("confirmed", "words")),
+        (700, "Tell me", ("confirmed", "words")),
     ],
 )
 async def test_a_voice_whose_last_words_are_late_is_decided_400_ms_after_it_was_found_over(
@@ -148,7 +148,7 @@ async def test_a_voice_whose_last_words_are_late_is_decided_400_ms_after_it_was_
         if words is not None:
             ear.waiting.pop(0)(words)  # of the first 0.4 s
         hear(made, end_ms + 620)
-        is_known = words == "Now then"
+        is_known = words == "Tell me"
         assert decisions(made) == [("possible", ""), *[decided] * is_known]
         hear(made, end_ms + 740)
         assert decisions(made) == [("possible", ""), decided]

@@ -1,6 +1,7 @@
 """The native dialect: events as they are in JSON, and speech in binary frames both ways."""
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,7 @@ from hypothesis import strategies as st
 from realtime.audio.playback import KEPT_ITEMS, AcknowledgedPlayback
 from realtime.dialects import SUBPROTOCOL, choose
 from realtime.dialects.agentscope1 import AgentScope1Dialect
-from realtime.dialects.base import AudioDeltaWriter, encode_json
+from realtime.dialects.base import AudioDeltaWriter, decode_json, encode_json
 from realtime.dialects.native import NativeDialect
 from realtime.errors import ClientError
 from realtime.event import ClientEvents, ServerEvents, frames
@@ -22,6 +23,7 @@ from realtime.event.base import AudioFormat
 from realtime.event.config import SessionConfig
 from realtime.runtime import Runtime
 from tests.agent.fakes import ListSink, speech
+from tests.volumes import volume
 
 
 def golden(fixtures_dir: Path, name: str) -> list[dict[str, Any]]:
@@ -40,6 +42,41 @@ def binary(**config: Any) -> NativeDialect:
     dialect = NativeDialect()
     dialect.listener(ListSink(), Runtime(), SessionConfig(audio_frames="binary", **config))
     return dialect
+
+
+FRAMES = [
+    '{"type":"client_audio_append","session_id":"s","audio":"%s"}',
+    '{"type": "client_audio_append", "session_id": "s", "audio": "%s", "format": {"rate": 16000}}',
+    '{"type":"client_audio_append","audio":"%s","format":{"rate":8000,"sampleRate":8000}}',
+    '{"type":"client_audio_append","audio":"%s","offset":640}',
+    '{"type":"client_audio_append","audio":"%s","event_id":"e"}',
+    '{"type":"client_audio_append","audio":"%s","played_item_id":"a","played_ms":40}',
+    '{"type":"client_audio_append","audio":"%s"}, ',
+    '{"type":"client_text_append","text":"%s"}',
+]
+
+
+@given(
+    st.lists(
+        st.tuples(
+            st.sampled_from(FRAMES), st.sampled_from(["", "AAAA", "AAA=", "//8A", "\\/\\/8A", "A", "AA AA", '","x":"'])
+        ),
+        max_size=8,
+    )
+)
+@settings(max_examples=volume(200, 5_000))
+def test_speech_is_read_as_a_parser_reads_it_whatever_came_before(sent: list[tuple[str, str]]) -> None:
+    dialect = NativeDialect()
+    for frame, payload in sent:
+        assert said(dialect.decode, frame % payload) == said(decode_json, frame % payload)
+
+
+def said(decode: Callable[[str], object], frame: str) -> object:
+    """What a frame says, or why it cannot be read."""
+    try:
+        return decode(frame)
+    except ClientError as error:
+        return str(error)
 
 
 # -- which one ---------------------------------------------------------------------------------------------------------

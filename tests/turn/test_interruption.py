@@ -69,7 +69,7 @@ def test_the_longer_of_two_readings_wins() -> None:
     assert judged(words="No way.", ended=True) == "dismiss backchannel"
     assert judged(words="No way, stop.", ended=True) == "confirm stop_words"
     assert judged(words="Um momento", ended=True) == "confirm stop_words"
-    assert judged(words="Yeah, the weather", ended=True) == "confirm words"
+    assert judged(words="Yeah, show me the weather", ended=True) == "confirm words"
 
 
 def test_a_phrase_has_at_most_six_words() -> None:
@@ -140,8 +140,8 @@ def test_few_words_of_a_young_voice_may_be_half_of_a_hum_or_misheard() -> None:
     assert judged(voiced_ms=600, words="Momentum") == "confirm words"
     assert judged(voiced_ms=449, words="That's not") == "hold"
     assert judged(voiced_ms=449, words="That's not", ended=True) == "confirm words"
-    assert judged(voiced_ms=450, words="Momentum please") == "confirm words"
-    assert judged(voiced_ms=320, words="Momentum please now") == "confirm words"
+    assert judged(voiced_ms=450, words="Momentum zwei") == "confirm words"
+    assert judged(voiced_ms=320, words="Momentum zwei drei") == "confirm words"
     assert judged(voiced_ms=400, words="Louder.", ended=True) == "confirm words"
 
 
@@ -227,14 +227,14 @@ def test_a_reply_is_lowered_at_once_and_comes_back_slowly() -> None:
 
 
 def test_a_voice_far_below_the_users_usual_level_comes_from_elsewhere() -> None:
-    assert judged(voiced_ms=300, words="Put it over there", level_db=-14.0) == "dismiss far_voice"
+    assert judged(voiced_ms=300, words="Show me the cheaper one", level_db=-14.0) == "dismiss far_voice"
     assert judged(voiced_ms=299, words="Put it over", level_db=-14.0) == "confirm words", "too short to know its level"
     assert judged(voiced_ms=299, words="Put it", level_db=-6.0, ended=True) == "dismiss far_voice"
     assert judged(voiced_ms=200, words="Put it", level_db=-14.0, silent_ms=100) == "dismiss far_voice", (
         "its pause counts"
     )
     assert judged(voiced_ms=300, words="mm-hm", level_db=-12.0, ended=True) == "dismiss backchannel", "hums are quiet"
-    assert judged(voiced_ms=600, words="Put it over there", level_db=-5.9) == "confirm words"
+    assert judged(voiced_ms=600, words="Show me the cheaper one", level_db=-5.9) == "confirm words"
     assert judged(voiced_ms=600, words="Friday, what else?", level_db=-12.0, addressed=True).startswith("confirm")
 
 
@@ -261,7 +261,7 @@ def test_a_voice_far_below_the_users_usual_level_comes_from_elsewhere() -> None:
 def test_of_a_quieter_voice_its_timbre_decides_and_whether_anyone_else_was_heard(
     evidence: dict[str, Any], found: str
 ) -> None:
-    assert judged(**{"voiced_ms": 600, "words": "Put it over there", "level_db": -9.0} | evidence) == found
+    assert judged(**{"voiced_ms": 600, "words": "Show me the cheaper one", "level_db": -9.0} | evidence) == found
 
 
 def test_calls_without_backchannels_of_their_own_share_one_set() -> None:
@@ -274,6 +274,10 @@ def test_an_echo_is_no_voice_of_the_user() -> None:
     assert judged(words="are the days cold in spring", played=played).startswith("confirm")
     assert judged(words="what", echo=0.6) == "dismiss echo"
     assert judged(words="what", echo=0.59) == "confirm stop_words"
+
+
+NO_ECHO = ("confirm words", "hold")
+"""Two words may become a remark to someone beside."""
 
 
 @pytest.mark.parametrize(
@@ -290,10 +294,10 @@ def test_before_a_user_was_heard_what_sounds_like_the_reply_is_taken_for_it(mish
         "I can tell you about the harbour too. The boats leave at nine in the morning, and the ticket costs twelve "
         "pounds for a grown up and half of that for a child."
     )
-    assert judged(words=misheard, played=played).startswith("confirm")
+    assert judged(words=misheard, played=played) in NO_ECHO
     for echo in (None, 0.4):
         assert judged(words=misheard, played=played, user_heard=False, echo=echo) == "dismiss echo_words"
-    assert judged(words=misheard, played=played, user_heard=False, echo=0.39).startswith("confirm"), "surely no echo"
+    assert judged(words=misheard, played=played, user_heard=False, echo=0.39) in NO_ECHO, "surely no echo"
 
 
 @pytest.mark.parametrize(
@@ -403,8 +407,8 @@ def test_settings_narrow_what_interrupts() -> None:
 @pytest.mark.parametrize(
     ("evidence", "found"),
     [
-        ({"words": "Jill, could"}, "hold"),
-        ({"words": "Somebody is"}, "hold"),
+        ({"words": "Mum, can"}, "hold"),
+        ({"words": "Mum, can you"}, "hold"),
         ({"words": "Somebody is", "ended": True}, "confirm words"),
         ({"ended": True}, "dismiss side_talk"),
         ({"ended": True, "words_ms": 899}, "hold"),
@@ -414,17 +418,17 @@ def test_settings_narrow_what_interrupts() -> None:
         ({"voiced_ms": 3_999}, "hold"),
         ({"voiced_ms": 4_000}, "confirm words"),
         ({"ended": True, "is_answer_expected": True}, "confirm answer"),
-        ({"ended": True, "names": ("Jill",)}, "confirm words"),
-        ({"ended": True, "talk": ("jill",)}, "confirm words"),
+        ({"ended": True, "names": ("Mum",)}, "confirm words"),
+        ({"ended": True, "talk": ("kettle",)}, "confirm words"),
         ({"ended": True, "addressed": True}, "confirm addressed"),
         ({"words": "What a lovely story.", "ended": True}, "dismiss backchannel"),
-        ({"words": "What a lovely story, and who wrote"}, "confirm words"),
+        ({"words": "Lovely, show me the first"}, "confirm words"),
     ],
 )
 def test_a_remark_to_someone_beside_is_held_while_it_lasts_and_dismissed_at_its_end(
     evidence: dict[str, Any], found: str
 ) -> None:
-    assert judged(**{"voiced_ms": 900, "words": "Jill, could you hold the baby?"} | evidence) == found
+    assert judged(**{"voiced_ms": 900, "words": "Mum, can you get the kettle?"} | evidence) == found
 
 
 def test_an_assent_whose_last_look_is_late_goes_by_unless_it_lasted_too_long_for_one() -> None:
