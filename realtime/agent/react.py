@@ -115,7 +115,7 @@ class ReActAgent(ReActAgentBase):
         if enable_meta_tool:
             self.toolkit.register_tool_function(self.toolkit.reset_equipped_tools, namesake_strategy="skip")
         if plan_notebook is not None:
-            _equip(self.toolkit, plan_notebook, group=PLAN_TOOLS if enable_meta_tool else BASIC)
+            plan_notebook.equip(self.toolkit, PLAN_TOOLS if enable_meta_tool else BASIC)
         self._reply: ReActReply | None = None
         self._last_reply_id: str | None = None
         self._hints: list[HintBlock] = []
@@ -500,14 +500,6 @@ class ReActAgent(ReActAgentBase):
             self._compression = asyncio.get_running_loop().create_task(
                 _compress_what_counts(compressor), name=f"compression of {self.name}"
             )
-
-
-def _equip(toolkit: Toolkit, notebook: PlanNotebook, group: str) -> None:
-    """Add the tools of a plan notebook. Raises BadTool where the toolkit has one of these names."""
-    if group != BASIC:
-        toolkit.create_tool_group(group, notebook.description)
-    for tool in notebook.list_tools():
-        toolkit.register(tool, group=group, read_only=tool.__name__.startswith("view_"))
 
 
 def _blocks_of(result: ToolResultBlock) -> list[TextBlock | DataBlock]:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import copy
 import inspect
 import logging
 from collections.abc import Awaitable, Callable, Coroutine, Mapping
+from contextlib import suppress
 from functools import wraps
-from typing import Any, Concatenate, Literal, ParamSpec, TypeVar
+from typing import Any, Concatenate, Literal, ParamSpec, Self, TypeVar
 
 from realtime.errors import UsageError
 from realtime.message import Msg, TextBlock, ToolResultState, UserMsg
@@ -16,8 +18,9 @@ from realtime.options import PositiveInt, checked
 from realtime.plan.hint import DefaultPlanToHint
 from realtime.plan.plan import Plan, SubTask, SubTaskDraft, subtask_of
 from realtime.plan.storage import InMemoryPlanStorage, PlanStorageBase
-from realtime.tool import ToolResponse
+from realtime.tool import Toolkit, ToolResponse
 from realtime.tool.output import said
+from realtime.tool.registered import BASIC
 
 logger = logging.getLogger(__name__)
 
@@ -96,6 +99,7 @@ class PlanNotebook(StateModule):
         self.current_plan: Plan | None = None
         self._hooks: dict[str, PlanHook] = {}
         self._changing = asyncio.Lock()
+        self._is_of_call = False
         self.register_state("current_plan", lambda plan: plan and plan.model_dump(), _read_plan)
 
     # -- the tools: their docstrings are what models read --------------------------------------------------------------
@@ -302,12 +306,47 @@ class PlanNotebook(StateModule):
 
         A `plan_to_hint` that raises gives none either; the log says why.
         """
+        text = self.current_hint
+        return UserMsg("user", text) if text else None
+
+    @property
+    def current_hint(self) -> str:
+        """The text of the hint; "" if there is none."""
         try:
-            text = self.plan_to_hint(self.current_plan)
+            return self.plan_to_hint(self.current_plan) or ""
         except Exception:
             logger.exception("the hint of a plan could not be written")
-            return None
-        return UserMsg("user", text) if text else None
+            return ""
+
+    def equip(self, toolkit: Toolkit, group: str = BASIC) -> None:
+        """Add the tools to a toolkit. Raises BadTool where it has one of these names."""
+        if group != BASIC:
+            toolkit.create_tool_group(group, self.description)
+        for tool in self.list_tools():
+            toolkit.register(tool, group=group, read_only=tool.__name__.startswith("view_"))
+
+    def for_call(self) -> Self:
+        """Return a notebook for one call: with a copy of the plan, and with the hooks.
+
+        A storage in memory is copied too, since calls may be those of different users; another one is shared.
+        """
+        made = copy.copy(self)
+        made.current_plan = None if self.current_plan is None else self.current_plan.copy()
+        if isinstance(self.storage, InMemoryPlanStorage):
+            storage = copy.copy(self.storage)
+            storage.plans = {**storage.plans}
+            made.storage = storage
+        made._hooks, made._changing, made._is_of_call = {**self._hooks}, asyncio.Lock(), True
+        return made
+
+    async def end_call(self) -> None:
+        """Keep the plan of a call, suspended, in a storage that outlasts it.
+
+        Where the storage refuses, the log says why.
+        """
+        if self._is_of_call and not isinstance(self.storage, InMemoryPlanStorage):
+            with suppress(_Refusal):
+                await self._put_away()
 
     @property
     def is_suspended(self) -> bool:
@@ -341,12 +380,12 @@ class PlanNotebook(StateModule):
             raise TypeError(f"a hook is a function of a notebook and its plan, not a {type(function).__name__}")
         self._hooks[hook_name if isinstance(hook_name, str) else _name_of(hook_name)] = function
 
-    def remove_plan_change_hook(self, hook_name: str | PlanHook) -> None:
-        """Remove a hook, by its name or its function. Raises ValueError if there is none."""
+    def remove_plan_change_hook(self, hook_name: str | PlanHook, *, missing_ok: bool = False) -> None:
+        """Remove a hook, by its name or its function. Raises ValueError if there is none, unless `missing_ok`."""
         name = hook_name if isinstance(hook_name, str) else _name_of(hook_name)
-        if name not in self._hooks:
+        if name not in self._hooks and not missing_ok:
             raise ValueError(f"Hook '{name}' not found.")
-        del self._hooks[name]
+        self._hooks.pop(name, None)
 
     # -- state ---------------------------------------------------------------------------------------------------------
 
