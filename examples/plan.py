@@ -7,12 +7,7 @@ from realtime import PlanNotebook, RealtimeAgent, ScriptedModel, UserMsg
 from realtime.model.base import ResponseCreate
 from realtime.model.script import CallTools, Speak, Step
 
-TRIP = {
-    "name": "Oslo",
-    "description": "A weekend.",
-    "expected_outcome": "All is booked.",
-    "subtasks": ["Train", "Room"],
-}
+TRIP = {"name": "Oslo", "description": "Go.", "expected_outcome": "Booked.", "subtasks": ["Train", "Room"]}
 STEPS: list[Step] = [
     CallTools((("create_plan", TRIP),)),
     *(CallTools((("finish_subtask", {"subtask_idx": one, "subtask_outcome": "Booked."}),)) for one in range(2)),

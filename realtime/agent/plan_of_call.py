@@ -24,6 +24,8 @@ class PlanOfCall:
     def __init__(self, spec: AgentSpec) -> None:
         self._spec = spec
         self._is_begun = False
+        # A program may have a hook called like the event.
+        self._hook_name = f"{PLAN_UPDATED} {id(self)}"
         if spec.plan_notebook is not None:
             spec.plan_notebook = spec.plan_notebook.for_call()
 
@@ -49,12 +51,12 @@ class PlanOfCall:
         if notebook is not None:
             if notebook.current_plan is not None:
                 emit(ServerCustomEvent(name=PLAN_UPDATED, value={"plan": notebook.current_plan.model_dump()}))
-            notebook.register_plan_change_hook(PLAN_UPDATED, changed)
+            notebook.register_plan_change_hook(self._hook_name, changed)
 
     def leave(self) -> None:
         """The agent has left the call: tell no one any more."""
         if self._spec.plan_notebook is not None:
-            self._spec.plan_notebook.remove_plan_change_hook(PLAN_UPDATED, missing_ok=True)
+            self._spec.plan_notebook.remove_plan_change_hook(self._hook_name, missing_ok=True)
 
 
 async def keep_plans(notebooks: set[PlanNotebook]) -> None:

@@ -413,7 +413,7 @@ class RunSettings:
 
     @property
     def _instructions(self) -> str:
-        """Those of the client or the agent, with the hint for its plan."""
+        """Those of client or agent, with the hint for its plan."""
         config, notebook = self.config, self._spec.plan_notebook
         own = config.instructions if config.instructions is not None else self._spec.sys_prompt
         return own if notebook is None else f"{own}\n\n{notebook.current_hint}".strip()

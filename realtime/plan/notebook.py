@@ -68,7 +68,7 @@ def _changes(tool: Method[P]) -> ToolMethod[P]:
 
 
 class PlanNotebook(StateModule):
-    """Keeps the plan of an agent; `ReActAgent(plan_notebook=...)` gives the agent its tools and hints.
+    """Keeps the plan of an agent that has it as `plan_notebook=`.
 
     The subtasks of a plan follow each other: at most one is in progress, and those before it are done or abandoned. A
     plan that another one replaces is suspended and kept in `storage`, by default in memory. `max_subtasks` bounds a
@@ -340,7 +340,7 @@ class PlanNotebook(StateModule):
         return made
 
     async def end_call(self) -> None:
-        """Keep the plan of a call, suspended, in a storage that outlasts it.
+        """Suspend and keep the plan in a storage that outlasts the call.
 
         Where the storage refuses, the log says why.
         """

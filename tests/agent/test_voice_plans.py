@@ -69,15 +69,16 @@ async def test_the_hint_follows_the_clients_instructions_too() -> None:
 
 
 async def test_each_call_has_a_plan_of_its_own() -> None:
-    """The users of two calls do not see each other's plans, the earlier ones neither."""
+    """The users of two calls do not see each other's plans. A hook of the program may be called as the event is."""
     notebook = PlanNotebook()
     heard: list[PlanNotebook] = []
-    notebook.register_plan_change_hook("heard", lambda one, plan: heard.append(one))
+    notebook.register_plan_change_hook("plan_updated", lambda one, plan: heard.append(one))
     async with call(plan_notebook=notebook) as ann, call(plan_notebook=notebook) as ben:
         await acts(ann, CREATE, ("c2", *CREATE[1:]))
         await acts(ben, ("c1", "view_historical_plans", "{}"))
         assert "There are no historical plans." in results(ben)[-1][2]
         assert plans(ben) == []
+        assert len(plans(ann)) == 2
     assert (notebook.current_plan, notebook.state_dict()["storage"]) == (None, {"plans": {}})
     assert len(heard) == 2
     assert heard[0] is not notebook
