@@ -45,6 +45,7 @@ if TYPE_CHECKING:
     from realtime.permission import PermissionEngine as PermissionEngine
     from realtime.permission import PermissionMode as PermissionMode
     from realtime.permission import PermissionRule as PermissionRule
+    from realtime.plan import PlanNotebook as PlanNotebook
     from realtime.room import ChatRoom as ChatRoom
     from realtime.server.app import create_app as create_app
     from realtime.server.router import voice_router as voice_router
@@ -82,6 +83,7 @@ _WHERE = {
     "PermissionEngine": "realtime.permission",
     "PermissionMode": "realtime.permission",
     "PermissionRule": "realtime.permission",
+    "PlanNotebook": "realtime.plan",
     "ReActAgent": "realtime.agent",
     "RealtimeAgent": "realtime.agent",
     "ScriptedModel": "realtime.model.scripted",

@@ -21,6 +21,11 @@ def wall_clock_iso() -> str:
     return iso(time.time())
 
 
+def wall_clock_local() -> str:
+    """Return the local date and time as `2026-01-01 00:00:00.000`."""
+    return datetime.fromtimestamp(time.time()).isoformat(" ", timespec="milliseconds")  # noqa: DTZ006
+
+
 def iso(wall_s: float) -> str:
     """Format seconds since the epoch as `2026-01-01T00:00:00.000Z` (ISO 8601, UTC, milliseconds)."""
     return datetime.fromtimestamp(wall_s, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")

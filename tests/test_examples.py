@@ -52,7 +52,8 @@ def load(name: str) -> ModuleType:
     ("most_lines", "names"),
     [
         (30, ("my_agent", "openai_voice", "gemini_voice", "dashscope_voice")),
-        (40, ("background_delegate", "greeting", "hand_over", "react_by_voice", "room", "room_with_thinking_agent")),
+        (40, ("background_delegate", "greeting", "hand_over", "plan")),
+        (40, ("react_by_voice", "room", "room_with_thinking_agent")),
         (50, ("mcp_by_voice",)),
     ],
 )
@@ -368,6 +369,17 @@ async def test_a_claim_is_checked(capsys: pytest.CaptureFixture[str]) -> None:
     assert [result.output_text() for result in reply.get_content_blocks("tool_result")] == ["A table for 6, at eight."]
     expected = ["withheld: I've reserved your table for six.", "heard: Now it's booked: a table for six, at eight."]
     assert capsys.readouterr().out.splitlines() == expected
+
+
+async def test_a_plan_is_made_and_followed(capsys: pytest.CaptureFixture[str]) -> None:
+    await load("plan").main()
+    assert capsys.readouterr().out.splitlines() == [
+        "{'Train': 'todo', 'Room': 'todo'}",
+        "{'Train': 'done', 'Room': 'in_progress'}",
+        "{'Train': 'done', 'Room': 'done'}",
+        "no plan any more",
+        "Friday said: You leave at five past nine, and your room is at the harbour.",
+    ]
 
 
 async def test_a_call_is_followed_over_http(capsys: pytest.CaptureFixture[str]) -> None:

@@ -24,6 +24,7 @@ DOCUMENTED = {
     "realtime.permission": "AdditionalWorkingDirectory PermissionBehavior PermissionContext PermissionDecision "
     "PermissionEngine PermissionMode PermissionRule",
     "realtime.pipeline": "ChatRoom",
+    "realtime.plan": "DefaultPlanToHint InMemoryPlanStorage Plan PlanNotebook PlanStorageBase SubTask",
     "realtime.session": "JSONSession SessionBase",
     "realtime.token": "CharTokenCounter TokenCounterBase",
     "realtime.tool": "ToolResponse Toolkit",

@@ -23,7 +23,7 @@ LAYERS: list[set[str]] = [
     {"websocket", "message"},
     {"event", "permission"},
     {"audio", "state", "tool", "token", "formatter", "memory"},
-    {"client"},
+    {"client", "plan"},
     {"turn"},
     {"model"},
     {"call"},

@@ -41,9 +41,11 @@ from realtime.model.chat.compression import COMPRESSED, Backoff, Compressor, rep
 from realtime.model.chat.failures import empty_answer
 from realtime.model.chat.responses import responses_of
 from realtime.options import PositiveInt, checked
+from realtime.plan import PlanNotebook
 from realtime.tool import Toolkit
 from realtime.tool.background import BackgroundTask, act_for, result_hint
 from realtime.tool.context import Around, Decide, ToolScope, current_scope, scope_of
+from realtime.tool.registered import BASIC
 from realtime.tool.response import ToolResponse
 from realtime.tool.toolkit import toolkit_of
 
@@ -56,6 +58,8 @@ NEEDS_CONSENT = "This tool needs the user's consent, and there is no way to ask 
 NO_JSON_OBJECT = "The arguments are not a JSON object."
 COMPRESSION_GRACE_S = 1.0
 """Seconds that a compression in the background has for its end."""
+PLAN_TOOLS = "plan_related"
+"""The group of a plan notebook's tools, for models that choose groups."""
 STOP_REPLY = "stop_reply"
 """The key in a tool's metadata that ends the reply; its value is the reason."""
 _NO_CALL = ToolScope()
@@ -70,8 +74,9 @@ class ReActAgent(ReActAgentBase):
     `metadata={"stop_reply": reason}` ends the reply.
 
     `parallel_tool_calls`: the calls of one round run at the same time. `max_iters`: rounds of one reply; after them the
-    agent answers with what it has. `enable_meta_tool`: the model may activate groups of tools. `print_hint_msg`: hints
-    to the model are printed as well. `compression_config`: see `CompressionConfig`.
+    agent answers with what it has. `enable_meta_tool`: the model may activate groups of tools. `plan_notebook`: the
+    agent has its tools, in a group that the model may activate where there are such, and reads its hint before each
+    round. `print_hint_msg`: hints to the model are printed as well. `compression_config`: see `CompressionConfig`.
     """
 
     CompressionConfig = compression.CompressionConfig
@@ -91,6 +96,7 @@ class ReActAgent(ReActAgentBase):
         parallel_tool_calls: bool = False,
         max_iters: PositiveInt = 10,
         enable_meta_tool: bool = False,
+        plan_notebook: PlanNotebook | None = None,
         print_hint_msg: bool = False,
         compression_config: compression.CompressionConfig | None = None,
     ) -> None:
@@ -98,14 +104,18 @@ class ReActAgent(ReActAgentBase):
         self._sys_prompt = sys_prompt
         self.model = model
         self.formatter = formatter
-        self.toolkit = toolkit_of(toolkit)
+        # Several agents may share a toolkit, each with a plan of its own.
+        self.toolkit = toolkit_of(toolkit) if plan_notebook is None else toolkit_of(toolkit).for_call()
         self.memory = InMemoryMemory() if memory is None else memory
         self.parallel_tool_calls = parallel_tool_calls
         self.max_iters = max_iters
+        self.plan_notebook = plan_notebook
         self.print_hint_msg = print_hint_msg
         self.compression_config = compression_config
         if enable_meta_tool:
             self.toolkit.register_tool_function(self.toolkit.reset_equipped_tools, namesake_strategy="skip")
+        if plan_notebook is not None:
+            plan_notebook.equip(self.toolkit, PLAN_TOOLS if enable_meta_tool else BASIC)
         self._reply: ReActReply | None = None
         self._last_reply_id: str | None = None
         self._hints: list[HintBlock] = []
@@ -210,16 +220,19 @@ class ReActAgent(ReActAgentBase):
     async def checkpoint(self) -> Callable[[], Awaitable[None]]:
         """Return what undoes the replies that begin after this.
 
-        It changes the memory, and gives back the hints that they took.
+        It changes the memory, gives back the hints that they took, and lets the plan go on.
         """
         before = {one.id for one in await self.memory.get_memory(prepend_summary=False)}
         last_reply_id, hints = self._last_reply_id, [*self._hints]
+        notebook = None if self.plan_notebook is None or self.plan_notebook.is_suspended else self.plan_notebook
 
         async def undo() -> None:
             messages = await self.memory.get_memory(prepend_summary=False)
             await self.memory.delete([one.id for one in messages if one.id not in before])
             self._last_reply_id = last_reply_id
             self._hints = [*hints, *(hint for hint in self._hints if hint not in hints)]
+            if notebook is not None:
+                await notebook.resume()
 
         return undo
 
@@ -279,6 +292,8 @@ class ReActAgent(ReActAgentBase):
         if reply.structured is not None and reply.structured.value is None:
             own = reply.structured.json_schema()
             schemas = [one for one in schemas if one["function"]["name"] != self.finish_function_name] + [own]
+        if self.plan_notebook is not None and (hint := await self.plan_notebook.get_current_hint()) is not None:
+            reply.hints.append(hint)
         return await self._ask(reply, tools=schemas or None, tool_choice=tool_choice)
 
     async def _summarizing(self) -> Msg:
@@ -442,6 +457,8 @@ class ReActAgent(ReActAgentBase):
         reply.is_stored = True
 
     async def _after_interrupt(self, run: ReplyRun) -> Any:
+        if self.plan_notebook is not None:
+            await self.plan_notebook.suspend()
         answer = await super()._after_interrupt(run)
         if not run.is_heard and isinstance(answer, Msg):
             await self.memory.add(answer)

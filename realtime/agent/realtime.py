@@ -81,10 +81,13 @@ class RealtimeAgent(AgentSpec):
     call of it has succeeded in this call, and corrected (`docs/claims.md`). Tools say what claims their deeds
     (`Toolkit.register`). In English, German, Spanish, Chinese; default: "off".
 
+    With a `plan_notebook` the agent has its tools, its instructions end with the hint for its plan, and listeners get
+    `plan_updated` events. Each call that a server makes has a copy of it (`docs/plans.md`).
+
     `suggestions` are prompts to try, in the user's words: a page offers them (`agent_ready.model.suggestions`).
 
-    Its state is name, instructions, voice, `turn_detection`, greeting, fillers, `idle_prompt_s`, the tokens used, and
-    the conversation as it was heard. Hooks are in `realtime.agent.run_hooks`.
+    Its state is name, instructions, voice, `turn_detection`, greeting, fillers, `idle_prompt_s`, the tokens used, the
+    conversation as it was heard, and that of its plan notebook. Hooks are in `realtime.agent.run_hooks`.
     """
 
     _own: _OwnCall | None = None
@@ -124,7 +127,7 @@ class RealtimeAgent(AgentSpec):
         settings = SessionConfig.of(config)
         runtime = Runtime.of_loop(asyncio.get_running_loop())
         run = self.run()
-        run.share(self.hooks)
+        run.share(self.hooks, self.plan_notebook)
         session = Session(participant=run, runtime=runtime, session_id=runtime.new_id("session"), private=True)
         self._own = _OwnCall(session, ReplyQueue(session), OthersWords())
         session.attach(queue_listener(outgoing_queue, runtime))

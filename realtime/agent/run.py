@@ -23,6 +23,7 @@ from realtime.agent.controller import Controller
 from realtime.agent.detector import load_silero, silero_detector
 from realtime.agent.heard import heard_items
 from realtime.agent.permissions import CallPermissions
+from realtime.agent.plan_of_call import PlanOfCall, keep_plans
 from realtime.agent.run_hooks import HookRunner, RunHooks
 from realtime.agent.sampling import sampler_of_connection
 from realtime.agent.saying import Saying
@@ -42,6 +43,7 @@ from realtime.event.base import Item
 from realtime.event.config import AudioSettings, SessionConfig
 from realtime.message import ConfirmResult, HintBlock, Msg
 from realtime.model.base import Connection
+from realtime.plan import PlanNotebook
 from realtime.tool.background import BackgroundTasks
 from realtime.tool.context import ToolScope
 from realtime.tool.mcp.of_client import ClientServers
@@ -67,6 +69,7 @@ class AgentRun:
         self.spec = spec = copy.copy(spec)
         spec.toolkit = spec.toolkit.for_call()
         self.permissions = spec.toolkit.permissions = CallPermissions(spec.toolkit.permissions)
+        self._plan = PlanOfCall(spec)
         self.name = spec.name
         self.agent_id = spec.agent_id
         self._settings = RunSettings(spec)
@@ -101,9 +104,10 @@ class AgentRun:
         """What it takes over, until it has begun."""
         self._transfers: Transfers | None = None
 
-    def share(self, hooks: RunHooks) -> None:
-        """Use these hooks themselves, not a copy: what is registered later counts too. Before `join`."""
+    def share(self, hooks: RunHooks, plan_notebook: PlanNotebook | None = None) -> None:
+        """Use these hooks and this notebook themselves, not copies: later changes count too. Before `join`."""
         self._hooks = self.spec.hooks = hooks
+        self._plan.use(plan_notebook)
 
     # -- its life --------------------------------------------------------------------------------------------------
 
@@ -113,6 +117,7 @@ class AgentRun:
             raise UsageError("a run is for one call: make another with RealtimeAgent.run()", code="agent_running")
         if host.own is not None and self._transfers is None:
             self._transfers = Transfers(self, host)
+        self._plan.begin()
         self._settings.take_on(config, had_audio=False)
         self._settings.client_servers = self.client_servers
         self._joined, self.asked = True, config
@@ -154,6 +159,8 @@ class AgentRun:
         self._end(reason)
         self._hasty_turns = self.hasty_turns
         self.spec.history = self.heard()
+        self._plan.leave()
+        await keep_plans({*self.chain.plans.values(), *filter(None, [self.spec.plan_notebook])})
         self._release()
         self.spec.in_call(None)
 
@@ -173,6 +180,7 @@ class AgentRun:
         controller.resumption.forget()
         controller.user_turns.settle_words()
         hints = background.hand_over()
+        self._plan.leave()
         self._ended, self._leave_reason = True, TRANSFERRED
         self._hasty_turns = self.hasty_turns
         self.spec.history = self.heard()
@@ -290,6 +298,7 @@ class AgentRun:
                         self.takeover.transfers.hand(self)
                     self.spec.in_call(self)
                     host.emit(self.ready())
+                    self._plan.follow(host.emit, told_of_settings.instructions_changed)
                     for item in begins_with:
                         context.add_item(item)
                         context.item_done(item)

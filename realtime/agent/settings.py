@@ -28,6 +28,7 @@ from realtime.model.local.engine import SpeechEngine
 from realtime.model.voices import known_voice, voice_here
 from realtime.module import StateModule
 from realtime.options import check_options
+from realtime.plan import PlanNotebook
 from realtime.tool import DEFAULT_TIMEOUT_S, Toolkit
 from realtime.tool.mcp.of_client import ClientServers
 from realtime.tool.toolkit import toolkit_of
@@ -75,6 +76,7 @@ class AgentSpec(StateModule):
         transfers: Sequence[AgentSpec] = (),
         suggestions: Sequence[str] = (),
         claims: ClaimsMode = "off",
+        plan_notebook: PlanNotebook | None = None,
     ) -> None:
         super().__init__()
         if not isinstance(model, RealtimeModel):
@@ -109,6 +111,10 @@ class AgentSpec(StateModule):
         self.suggestions = [*suggestions]
         """Prompts that a page offers to its user."""
         self.claims: ClaimsMode = claims
+        self.plan_notebook = plan_notebook
+        if plan_notebook is not None:
+            # A name that is taken is an error here, not when a call begins.
+            plan_notebook.equip(self.toolkit.for_call())
         self.origin = object()
         """The same for all copies of an agent."""
         self._on_enter, self._on_turn = on_enter, on_turn
@@ -392,7 +398,7 @@ class RunSettings:
         config, spec = self.config, self._spec
         return Settings(
             agent_name=agent_name,
-            instructions=config.instructions if config.instructions is not None else spec.sys_prompt,
+            instructions=self._instructions,
             voice=self._wanted_voice or spec.model.voice,
             tools=self.declared_tools if spec.model.profile.supports_tools else (),
             hosted_tools=self.hosted_tools,
@@ -404,6 +410,13 @@ class RunSettings:
             max_output_tokens=None if config.max_output_tokens == "inf" else config.max_output_tokens,
             extra=config.extra or {},
         )
+
+    @property
+    def _instructions(self) -> str:
+        """Those of client or agent, with the hint for its plan."""
+        config, notebook = self.config, self._spec.plan_notebook
+        own = config.instructions if config.instructions is not None else self._spec.sys_prompt
+        return own if notebook is None else f"{own}\n\n{notebook.current_hint}".strip()
 
     def _detection_for_model(self) -> TurnDetection | str:
         detection = self.config.detection

@@ -72,6 +72,10 @@ class ToldOfSettings:
         if wanted.tools != self._declared:
             self._update_model(wanted)
 
+    def instructions_changed(self) -> None:
+        """Tell the model of its instructions: they have changed of themselves."""
+        self._update_model(self._settings.for_model(self._name))
+
     def tell_what_is_left_out(self) -> None:
         """Report what the agent goes on without; each thing once."""
         self._tell(self._settings.left_out())

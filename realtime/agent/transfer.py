@@ -26,6 +26,7 @@ from realtime.event.config import SessionConfig, TurnDetection
 from realtime.message import HintBlock
 from realtime.message.outcome import Usage
 from realtime.model.base import Profile
+from realtime.plan import PlanNotebook
 from realtime.state.restore import AGENT_CHANGED
 from realtime.tool import ToolResponse
 from realtime.tool.context import current_scope
@@ -93,6 +94,7 @@ class Chain:
 
     agent_ids: dict[object, str] = field(default_factory=dict)
     spent: dict[object, Usage] = field(default_factory=dict)
+    plans: dict[object, PlanNotebook] = field(default_factory=dict)
     leaving: set[asyncio.Task[None]] = field(default_factory=set)
     """Agents that have handed the call over and are not quite gone."""
     n_turns: int = 0
@@ -267,6 +269,7 @@ class Transfers:
                 successor: Run = target.run()
                 successor.chain, successor.client_servers = run.chain, run.client_servers
                 successor.agent_id = successor.agent_id or run.chain.agent_ids.get(target.origin)
+                successor.spec.plan_notebook = run.chain.plans.get(target.origin, successor.spec.plan_notebook)
                 successor.spec.spent = run.chain.spent.get(target.origin, successor.spec.spent)
                 successor.takeover = Takeover(self, run.name, greets, responds or self._is_unanswered())
                 await self._join(successor)
@@ -322,6 +325,8 @@ class Transfers:
         run.chain.note(self._n_turns())
         run.chain.agent_ids[run.spec.origin] = run.agent_id or ""
         run.chain.spent[run.spec.origin] = run.spec.spent
+        if run.spec.plan_notebook is not None:
+            run.chain.plans[run.spec.origin] = run.spec.plan_notebook
         who = {"from": run.name, "from_id": run.agent_id or "", "to": successor.name, "to_id": successor.agent_id or ""}
         emit = self._host.emit
         self._hints = run.retire()

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Coroutine, Sequence
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -39,6 +40,16 @@ async def chat_service(
     import dashscope
     from dashscope.api_entities.aio_session import close_shared_aio_session
 
+    run = asyncio.run
+
+    async def closing(main: Coroutine[Any, Any, Any]) -> None:
+        try:
+            await main
+        finally:
+            await close_shared_aio_session()
+
+    # The SDK has a session for each loop, also for that of a sample.
+    monkeypatch.setattr(asyncio, "run", lambda main: run(closing(main)))
     async with chat_endpoint() as endpoint:
         for frames in answers or [answer(ANSWER)] * REQUESTS:
             endpoint.will(*frames)

@@ -8,8 +8,10 @@ its test until the list says so.
 import ast
 import asyncio
 import inspect
+import io
 import json
 import os
+import sys
 import tomllib
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
@@ -25,6 +27,7 @@ from realtime.event import ReplyStartEvent
 from realtime.formatter import DashScopeChatFormatter
 from realtime.message import AssistantMsg, ToolCallBlock, UserMsg
 from realtime.model import DashScopeChatModel
+from realtime.plan import PlanNotebook
 from realtime.session import JSONSession
 from realtime.token import CharTokenCounter
 from realtime.tool import Toolkit
@@ -59,6 +62,8 @@ OPEN = lacking()
 EINSTEIN = {"name": "Albert Einstein", "description": "A physicist.", "age": 76, "honors": ["Nobel Prize"]}
 THINKERS = {"003:45": "Friday", "003:124": "Friday", "003:442": "Friday", "003:447": "Saturday"}
 """The names of the thinking agents that samples speak to; all others speak to one that talks."""
+TYPED = "Hello\nexit\n"
+"""What a user types into the terminal of a sample."""
 SUMMARY = {"main_topic": "Trips", "key_points": "Oslo", "pending_tasks": "A hotel"}
 ANSWERS: dict[str, list[list[Frame]]] = {
     "003:45": [endless("A long ", "answer")],
@@ -81,6 +86,8 @@ async def page(sample: Sample, folder: Path, asked: list[Asked]) -> AsyncIterato
     known = asyncio.all_tasks()
     try:
         yield {
+            "PlanNotebook": PlanNotebook,
+            "plan_notebook": PlanNotebook(),
             **{name: getattr(agents, name) for name in agents.__all__},
             "Any": Any,
             "ReplyStartEvent": ReplyStartEvent,
@@ -142,7 +149,7 @@ def samples(source_documents: Path) -> dict[str, Sample]:
 async def test_every_printed_sample_runs_or_is_listed_with_what_it_lacks(
     samples: dict[str, Sample], monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """CARD-10: every sample after the change of the import prefix. REA-02: the constructors in them, but for plans.
+    """CARD-10: every sample after the change of the import prefix. REA-02: the constructors in them.
 
     SES-08, SES-12, SES-13: modules, and sessions saved and loaded.
 
@@ -178,6 +185,7 @@ async def judged(
     """What is wrong with a sample: it fails, leaves the wrong things behind, or its place in the list is wrong."""
     listed = OPEN.get(sample.name)
     capsys.readouterr()
+    monkeypatch.setattr(sys, "stdin", io.StringIO(TYPED))
     async with (
         provider_for(sample, monkeypatch),
         chat_service(monkeypatch, ANSWERS.get(sample.name, ())) as service,
@@ -251,6 +259,25 @@ async def an_interrupted_reply(left: Names, printed: Output) -> None:
     (asked,) = left["asked"]
     async with asyncio.timeout(HANG_S):
         await asked.left.wait()
+
+
+async def an_agent_with_a_plan(left: Names, printed: Output) -> None:
+    """PLN-18, PLN-32: the plan is made first, and the printed hint names its first subtask."""
+    told = printed.readouterr().out
+    assert told.startswith("user: ")
+    assert "<system-hint>The current plan:" in told
+    assert len(left["agent"].plan_notebook.current_plan.subtasks) == 4
+    assert "finish_plan" in left["agent"].toolkit
+
+
+async def an_agent_that_plans_itself(left: Names, printed: Output) -> None:
+    assert ANSWER in printed.readouterr().out
+    (asked,) = left["asked"]
+    assert "create_plan" in texts_of(asked)[-1]
+
+
+async def a_hook_of_plans(left: Names, _: Output) -> None:
+    left["plan_notebook"].remove_plan_change_hook("on_plan_changed")
 
 
 async def an_agent_that_compresses(left: Names, _: Output) -> None:
@@ -357,6 +384,9 @@ CHECKS: dict[str, Callable[[Names, Output], Awaitable[None]]] = {
     "003:65": an_agent_that_compresses,
     "003:89": a_summary_of_ones_own,
     "003:124": a_structured_answer,
+    "003:176": an_agent_with_a_plan,
+    "003:251": an_agent_that_plans_itself,
+    "003:278": a_hook_of_plans,
     "003:302": an_agent_of_ones_own,
     "003:330": a_hook_that_returns_what_it_gets,
     "003:340": a_hook_that_returns_what_it_gets,

@@ -16,6 +16,7 @@ from tests.judges.agentscope.adapters import ADAPTERS
 
 PRIVATE = {
     "agentscope.formatter._openai_formatter": "agentscope.formatter",
+    "agentscope.plan._plan_notebook": "realtime.plan",
     "agentscope.model._dashscope_model": "realtime.model.chat.dashscope",
 }
 """Private modules of upstream that its tests name, and what stands in their place."""

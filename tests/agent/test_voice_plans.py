@@ -1,0 +1,160 @@
+"""A RealtimeAgent with a plan notebook: its tools, its hint, its events, and where its plan stays."""
+
+import asyncio
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from realtime.agent import RealtimeAgent
+from realtime.agent.plan_of_call import KEPT_S
+from realtime.errors import BadTool
+from realtime.event import server as s
+from realtime.event.config import SessionConfig
+from realtime.model import base
+from realtime.plan import Plan, PlanNotebook, PlanStorageBase, SqlitePlanStorage
+from realtime.tool import Toolkit
+from tests.agent.fakes import Call, FakeModel, call
+from tests.agent.test_tools import ask_tools, results
+from tests.plan.plans import make_plan, notebook_with
+
+pytestmark = pytest.mark.virtual_time
+
+CREATE = (
+    "c1",
+    "create_plan",
+    json.dumps({"name": "Trip", "description": "Go.", "expected_outcome": "Gone.", "subtasks": ["Book", "Pack"]}),
+)
+FINISH = ("c2", "finish_subtask", '{"subtask_idx": 0, "subtask_outcome": "Booked."}')
+
+
+def plans(made: Call) -> list[Any]:
+    """The plans that listeners were told of: the states of their subtasks."""
+    told = [one.value["plan"] for one in made.of(s.ServerCustomEvent) if one.name == "plan_updated"]
+    return [plan and [one["state"] for one in plan["subtasks"]] for plan in told]
+
+
+async def acts(made: Call, *calls: tuple[str, str, str]) -> None:
+    for one in calls:
+        ask_tools(made, one)
+        await asyncio.sleep(1)
+    assert {state for _, state, _ in results(made)} == {"success"}
+
+
+async def test_the_voice_makes_a_plan_and_follows_it() -> None:
+    """PLN-29 and REA-36: each change is an event, and the one hint for the plan replaces the one before."""
+    async with call(plan_notebook=PlanNotebook()) as made:
+        first = made.link.settings
+        assert [tool.name for tool in first.tools][:2] == ["view_subtasks", "update_subtask_state"]
+        assert "create a plan first" in first.instructions
+        await acts(made, CREATE, FINISH)
+        assert plans(made) == [["todo", "todo"], ["done", "in_progress"]]
+        hints = [update.settings.instructions for update in made.link.got(base.SessionUpdate)]
+        assert [hint.count("<system-hint>") for hint in hints] == [1, 1]
+        assert "subtask_idx=0" in hints[0]
+        assert "index 1, 'Pack', is 'in_progress'" in hints[1]
+        kinds = [type(message).__name__ for message in made.link.sent]
+        assert kinds[-3:] == ["SessionUpdate", "ToolResult", "ResponseCreate"]
+        await acts(made, ("c3", "finish_plan", '{"state": "done", "outcome": "Gone."}'))
+        assert plans(made)[-1] is None
+
+
+async def test_the_hint_follows_the_clients_instructions_too() -> None:
+    notebook = await notebook_with("todo")
+    async with call(plan_notebook=notebook, config=SessionConfig(instructions="Be a pirate.")) as made:
+        told = made.link.settings.instructions
+        assert told.startswith("Be a pirate.\n\n<system-hint>The current plan:")
+        assert plans(made) == [["todo"]]
+
+
+async def test_each_call_has_a_plan_of_its_own() -> None:
+    """The users of two calls do not see each other's plans. A hook of the program may be called as the event is."""
+    notebook = PlanNotebook()
+    heard: list[PlanNotebook] = []
+    notebook.register_plan_change_hook("plan_updated", lambda one, plan: heard.append(one))
+    async with call(plan_notebook=notebook) as ann, call(plan_notebook=notebook) as ben:
+        await acts(ann, CREATE, ("c2", *CREATE[1:]))
+        await acts(ben, ("c1", "view_historical_plans", "{}"))
+        assert "There are no historical plans." in results(ben)[-1][2]
+        assert plans(ben) == []
+        assert len(plans(ann)) == 2
+    assert (notebook.current_plan, notebook.state_dict()["storage"]) == (None, {"plans": {}})
+    assert len(heard) == 2
+    assert heard[0] is not notebook
+
+
+async def test_a_plan_outlasts_its_call_in_a_storage_that_does(tmp_path: Path) -> None:
+    notebook = PlanNotebook(storage=SqlitePlanStorage(tmp_path / "plans.db", "ann"))
+    async with call(plan_notebook=notebook) as made:
+        await acts(made, CREATE, FINISH)
+    (kept,) = await notebook.storage.get_plans()
+    assert (kept.state, [one.state for one in kept.subtasks]) == ("suspended", ["done", "in_progress"])
+    recover = ("c1", "recover_historical_plan", json.dumps({"plan_id": kept.id}))
+    async with call(plan_notebook=notebook) as made:
+        await acts(made, recover)
+        assert plans(made) == [["done", "in_progress"]]
+
+
+async def test_an_agent_without_a_server_uses_the_notebook_itself() -> None:
+    """Its state holds the plan, and the program goes on with it."""
+    notebook = PlanNotebook()
+    agent = RealtimeAgent("Robin", "Be brief.", FakeModel(), plan_notebook=notebook)
+    out: list[Any] = []
+    await agent.start(out.append)
+    await make_plan(notebook, ["Book"])
+    await agent.stop()
+    assert [one.value["plan"]["name"] for one in out if isinstance(one, s.ServerCustomEvent)] == ["Trip"]
+    assert agent.state_dict()["plan_notebook"] == notebook.state_dict()
+    await notebook.finish_plan("done", "x")
+    again = RealtimeAgent("Robin", "Be brief.", FakeModel(), plan_notebook=PlanNotebook())
+    again.load_state_dict(agent.state_dict())
+    assert again.plan_notebook is not None
+    assert [plan.name for plan in await again.plan_notebook.storage.get_plans()] == ["Trip"]
+
+
+async def test_an_agent_that_gets_its_call_back_has_its_plan_still(tmp_path: Path) -> None:
+    """Meanwhile the events tell the plan of the other agent; that one is kept at the end of the call."""
+    theirs = PlanNotebook(storage=SqlitePlanStorage(tmp_path / "plans.db"))
+    friday = RealtimeAgent("Friday", "Be nice.", FakeModel(), plan_notebook=PlanNotebook())
+    ben = RealtimeAgent("Ben", "You are Ben.", FakeModel(), plan_notebook=theirs, transfers=[friday])
+    friday.transfers = (ben,)
+    out: list[Any] = []
+    await friday.start(out.append)
+    assert friday.plan_notebook is not None
+    await make_plan(friday.plan_notebook, ["Book", "Pack"])
+    bens = (await friday.transfer_to("Ben")).plan_notebook
+    assert bens is not None
+    await make_plan(bens, ["Pay", "Ship", "Bill"])
+    await friday.plan_notebook.suspend()
+    again = await friday.transfer_to("Friday")
+    assert again.plan_notebook is friday.plan_notebook
+    await friday.stop()
+    told = [one.value["plan"] for one in out if isinstance(one, s.ServerCustomEvent) and one.name == "plan_updated"]
+    assert [len(plan["subtasks"]) for plan in told] == [2, 3, 2]
+    assert [plan["state"] for plan in told] == ["todo", "todo", "suspended"]
+    assert [(plan.id, plan.state) for plan in await theirs.storage.get_plans()] == [(told[1]["id"], "suspended")]
+
+
+async def test_a_storage_that_hangs_or_fails_ends_no_call_late(caplog: pytest.LogCaptureFixture) -> None:
+    class Hanging(PlanStorageBase):
+        async def add_plan(self, plan: Plan) -> None:
+            await asyncio.Event().wait()
+
+    async with call(plan_notebook=await notebook_with("todo", storage=Hanging())) as made:
+        assert plans(made) == [["todo"]]
+        began = asyncio.get_running_loop().time()
+    assert asyncio.get_running_loop().time() - began < KEPT_S + 1
+    async with call(plan_notebook=await notebook_with("todo", storage=PlanStorageBase())) as made:
+        assert plans(made) == [["todo"]]
+    assert "the plans of a call were not stored within 5 s" in caplog.text
+    assert "a storage of plans failed" in caplog.text
+
+
+def test_a_taken_name_is_refused_before_any_call() -> None:
+    def create_plan() -> str:
+        """Make some plan."""
+        return "made"
+
+    with pytest.raises(BadTool, match="create_plan"):
+        RealtimeAgent("Robin", "", FakeModel(), toolkit=Toolkit([create_plan]), plan_notebook=PlanNotebook())
