@@ -239,14 +239,17 @@ class ReActAgent(ReActAgentBase):
             await end_task(self._compression, COMPRESSION_GRACE_S)
 
     def load_state_dict(self, state_dict: Mapping[str, Any], strict: bool = True) -> None:
-        """See `StateModule`. Raises UsageError while a reply is being given, or in a call."""
+        """See `StateModule`. Raises UsageError while a reply is being given, or in a call.
+
+        A state of AgentScope lacks what only this class keeps: hints, and which reply was the last.
+        """
         if self.is_replying:
             raise UsageError("a reply is being given: load a state after its end", code="agent_replying")
         if self.voice_call is not None:
             raise UsageError(f"{self.name} is in a call: load a state before it", code="agent_in_call")
         if self._compression is not None:
             self._compression.cancel()
-        super().load_state_dict(state_dict, strict)
+        super().load_state_dict({"_last_reply_id": None, "_hints": [], **state_dict}, strict)
 
     # -- the rounds ----------------------------------------------------------------------------------------------------
 
