@@ -1,15 +1,33 @@
-"""Read, replace and measure files."""
+"""Read, replace and measure files; act on them in threads."""
 
 from __future__ import annotations
 
+import asyncio
 import itertools
 import os
 import sys
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
+from typing import Any, TypeVar
 
 from realtime.state.lock import try_lock
 from realtime.state.store import error_of
+
+T = TypeVar("T")
+
+
+async def in_thread(act: Callable[..., T], *args: Any) -> T:
+    """Return the result of `act` in a thread.
+
+    Cancelling waits for its end: what is written would otherwise overtake the next write.
+    """
+    work = asyncio.get_running_loop().run_in_executor(None, act, *args)
+    try:
+        return await asyncio.shield(work)
+    except asyncio.CancelledError:
+        await asyncio.wait({work})
+        raise
 
 
 def read_file(path: Path) -> bytes | None:

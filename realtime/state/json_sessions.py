@@ -7,8 +7,8 @@ import os
 from pathlib import Path
 
 from realtime.options import checked
-from realtime.state.files import read_file, replace_file
-from realtime.state.sessions import StoredSession, check_id, in_thread
+from realtime.state.files import in_thread, read_file, replace_file
+from realtime.state.sessions import StoredSession, check_id
 from realtime.state.store import error_of
 
 logger = logging.getLogger(__name__)

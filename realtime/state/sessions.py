@@ -6,16 +6,14 @@ import asyncio
 import json
 import logging
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
-from typing import Any, Protocol, TypeVar
+from typing import Any, Protocol
 from weakref import WeakValueDictionary
 
 from realtime.errors import ClientError, RealtimeError, StoreError, UsageError
 from realtime.module import check_json
 from realtime.texts import as_utf8
-
-T = TypeVar("T")
 
 logger = logging.getLogger(__name__)
 
@@ -133,19 +131,6 @@ class StoredSession(SessionBase):
                 saved,
             )
         _restore({name: module for name, module in modules.items() if name in states}, states, session_id)
-
-
-async def in_thread(act: Callable[..., T], *args: Any) -> T:
-    """Return the result of `act` in a thread.
-
-    Cancelling waits for its end: what is written would otherwise overtake the next write.
-    """
-    work = asyncio.get_running_loop().run_in_executor(None, act, *args)
-    try:
-        return await asyncio.shield(work)
-    except asyncio.CancelledError:
-        await asyncio.wait({work})
-        raise
 
 
 def _encoded(modules: Mapping[str, HasState]) -> bytes:

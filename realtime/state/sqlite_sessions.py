@@ -7,7 +7,8 @@ import sqlite3
 from pathlib import Path
 
 from realtime.options import checked
-from realtime.state.sessions import StoredSession, in_thread
+from realtime.state.files import in_thread
+from realtime.state.sessions import StoredSession
 from realtime.state.sqlite_file import SqliteFile, Tables
 
 _SESSIONS = Tables(
