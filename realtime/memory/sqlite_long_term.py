@@ -31,7 +31,9 @@ MAX_QUERY_WORDS = 24
 NEWEST = 500
 """Memories that are looked at for each word, the newest ones."""
 LEAST_SHARE = 0.4
-"""The least score to be recalled, as a share of the best one."""
+"""The least score that is recalled, as a share of the best."""
+QUESTION_SHARE = 0.25
+"""What the score of a question counts: it has the words of the next one like it, but seldom the answer."""
 STEM_CHARS = 7
 """Letters of a word that count: its forms are found, in languages without a stemmer here, too."""
 
@@ -249,9 +251,8 @@ def _best(
         query = "SELECT id, said_by, text, kept_at, digest FROM memories WHERE id = ? AND user = ?"
         row = connection.execute(query, (memory_id, user)).fetchone()
         if row is not None and bytes(row[4]) not in asked:
-            # A question has the words of the next one like it, but seldom the answer.
             is_question = row[2].rstrip().endswith(("?", "？"))
-            ranked.append((scores[memory_id] * (0.5 if is_question else 1.0), Memory(*row[:4])))
+            ranked.append((scores[memory_id] * (QUESTION_SHARE if is_question else 1.0), Memory(*row[:4])))
     ranked.sort(key=lambda one: -one[0])
     return [memory for score, memory in ranked[:limit] if score >= LEAST_SHARE * ranked[0][0]]
 
