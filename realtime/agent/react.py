@@ -264,6 +264,8 @@ class ReActAgent(ReActAgentBase):
     async def aclose(self) -> None:
         """End what runs in the background: tools, compression, recording. The agent can be used on.
 
+        Its long-term memory is closed.
+
         Tools that it runs in the background of a voice call end with that call.
         """
         await super().aclose()
@@ -272,6 +274,8 @@ class ReActAgent(ReActAgentBase):
             await end_task(self._compression, COMPRESSION_GRACE_S)
         if self._remembering is not None:
             await self._remembering.finish(self.memory, RECORDING_GRACE_S)
+        if self.long_term_memory is not None:
+            await self.long_term_memory.aclose()
 
     def load_state_dict(self, state_dict: Mapping[str, Any], strict: bool = True) -> None:
         """See `StateModule`. Raises UsageError while a reply is being given, or in a call.

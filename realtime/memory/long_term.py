@@ -37,6 +37,9 @@ class LongTermMemoryBase(StateModule):
         """Return what is remembered about keywords."""
         raise NotImplementedError(f"{type(self).__name__} does not implement `retrieve_from_memory`")
 
+    async def aclose(self) -> None:
+        """Close what is open; by default nothing is. The memory can be used on."""
+
 
 def quoted(remembered: str) -> str:
     """Wrap remembered text for a prompt, as quotes that are no instructions.

@@ -138,7 +138,7 @@ class SqliteLongTermMemory(LongTermMemoryBase):
         return await in_thread(self._forget, which)
 
     async def aclose(self) -> None:
-        """Close the file. The next use opens it again."""
+        """See `LongTermMemoryBase.aclose`: the next use opens the file again."""
         await in_thread(self._reader.close)
         await in_thread(self._writer.close)
 
