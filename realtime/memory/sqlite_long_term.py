@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from math import log
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
+from unicodedata import normalize
 
 from realtime.errors import UsageError
 from realtime.memory.long_term import LONG_TERM_MEMORY, LongTermMemoryBase, quoted
@@ -46,9 +47,8 @@ _MEMORIES = Tables(
             "CREATE TABLE memories (id INTEGER PRIMARY KEY AUTOINCREMENT, user INTEGER NOT NULL, "
             "said_by TEXT NOT NULL, text TEXT NOT NULL, kept_at TEXT NOT NULL, digest BLOB NOT NULL, "
             "UNIQUE (user, digest))",
-            # The user is a word of the index: a search meets no memory of another one.
-            "CREATE VIRTUAL TABLE words USING fts5(owner, said, detail=column, "
-            "tokenize='porter unicode61 remove_diacritics 2')",
+            # Each word begins with its user's number: a search meets no memory of another one, and one term is enough.
+            "CREATE VIRTUAL TABLE words USING fts5(said, detail=none, tokenize='porter ascii')",
         ]
     },
     kind=0x72_74_4D_45,
@@ -64,6 +64,7 @@ WHERE user_id = ? AND memories.id < ? ORDER BY memories.id DESC LIMIT ?
 """
 
 _WORD = re.compile(r"[^\W_]+")
+_ACCENTS = re.compile("[\u0300-\u036f]")
 _UNSPACED = re.compile("[\u0e00-\u0e7f\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af]+")
 """Scripts without blanks between words: there, pairs of characters stand for words."""
 
@@ -133,7 +134,7 @@ class SqliteLongTermMemory(LongTermMemoryBase):
 
         The words are gone from the file then.
         """
-        if which != "all" and (not isinstance(which, int) or isinstance(which, bool)):
+        if which != "all" and type(which) is not int:
             raise UsageError(f"forget takes the id of a memory or 'all', not {which!r:.80}", code="bad_option")
         return await in_thread(self._forget, which)
 
@@ -181,10 +182,8 @@ class SqliteLongTermMemory(LongTermMemoryBase):
                 row = connection.execute(_ADD, (user, name, text, kept_at, _digest(text))).fetchone()
                 if row is not None:
                     n_new += 1
-                    words = " ".join(_words(text, is_query=False))
-                    connection.execute(
-                        "INSERT INTO words (rowid, owner, said) VALUES (?, ?, ?)", (row[0], f"u{user}", words)
-                    )
+                    words = " ".join(_term(user, word) for word in _words(text, is_query=False))
+                    connection.execute("INSERT INTO words (rowid, said) VALUES (?, ?)", (row[0], words))
             connection.execute("UPDATE users SET n = n + ? WHERE id = ?", (n_new, user))
             return n_new
 
@@ -192,10 +191,12 @@ class SqliteLongTermMemory(LongTermMemoryBase):
 
     async def _recall(self, texts: Sequence[str], limit: int) -> str:
         asked = {_digest(_clean(text)) for text in texts}
-        words = [*dict.fromkeys(word for text in texts for word in _words(_clean(text), is_query=True))]
+        words = {word: None for text in texts for word in _words(_clean(text), is_query=True)}
+        # Of a long message the long words: they say the most.
+        longest = sorted(words, key=len, reverse=True)[:MAX_QUERY_WORDS]
 
         def act(connection: sqlite3.Connection) -> list[Memory]:
-            return _best(connection, self.user_id, words[:MAX_QUERY_WORDS], asked, limit)
+            return _best(connection, self.user_id, longest, asked, limit)
 
         if not words or limit < 1:
             return ""
@@ -239,7 +240,7 @@ def _best(
     user, n_memories = _user(connection, user_id)
     scores: defaultdict[int, float] = defaultdict(float)
     for word in words:
-        found = connection.execute(_FIND, (f'owner : u{user} AND said : "{word}"', NEWEST)).fetchall()
+        found = connection.execute(_FIND, (f'"{_term(user, word)}"', NEWEST)).fetchall()
         # Short words say less, in all languages with letters: "I" is no reason to recall something.
         weight = min(len(word), 4) * log(1 + n_memories / max(len(found), 1))
         for (memory_id,) in found:
@@ -268,7 +269,8 @@ def _lines(memories: Iterable[Memory]) -> str:
 
 def _words(text: str, *, is_query: bool) -> Iterator[str]:
     """Yield the words of a text as they stand in the index."""
-    for found in _WORD.finditer(text.casefold()):
+    plain = _ACCENTS.sub("", normalize("NFKD", text.casefold()))
+    for found in _WORD.finditer(normalize("NFC", plain)):
         at = 0
         word = found[0]
         for run in _UNSPACED.finditer(word):
@@ -280,6 +282,11 @@ def _words(text: str, *, is_query: bool) -> Iterator[str]:
                 yield from run[0]
         if at < len(word):
             yield word[at:][:STEM_CHARS]
+
+
+def _term(user: int, word: str) -> str:
+    """Return a word of a user as it stands in the index."""
+    return f"u{user}x{word}"
 
 
 def _texts(given: Any) -> list[str]:

@@ -33,7 +33,7 @@ class RedisSession(StoredSession):
         port: int = 6379,
         db: int = 0,
         password: str | None = None,
-        connection_pool: ConnectionPool[Any] | None = None,
+        connection_pool: ConnectionPool | None = None,
         key_ttl: PositiveInt | None = None,
         key_prefix: str = "",
         **kwargs: Any,

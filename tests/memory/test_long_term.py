@@ -5,8 +5,11 @@ import sqlite3
 from collections.abc import AsyncIterator
 from contextlib import closing
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from realtime.errors import StoreError, UsageError
 from realtime.memory import LongTermMemoryBase, SqliteLongTermMemory
@@ -71,6 +74,22 @@ async def test_words_are_found_in_their_forms_and_in_scripts_without_blanks(
     found = await memory.retrieve(UserMsg("Anna", question))
     assert fact.encode("utf-8", "replace").decode().replace('"', '\\"') in found
     assert found.count("\n") == 0
+
+
+@given(st.text())
+def test_any_text_is_recorded_and_found_again(text: str) -> None:
+    """Where it has a word: letters and digits of any script."""
+
+    async def found(folder: Path) -> str:
+        memory = of_user(folder, "anna")
+        await memory.record(said(text))
+        recalled = await memory.retrieve(UserMsg("Anna", f"{text} (again)"))
+        await memory.aclose()
+        return recalled
+
+    with TemporaryDirectory() as folder:
+        has_words = any(one.isalnum() for one in text.casefold().encode("utf-8", "replace").decode())
+        assert bool(asyncio.run(found(Path(folder)))) == has_words
 
 
 async def test_the_rarest_words_count_most_and_answers_come_before_questions(memory: SqliteLongTermMemory) -> None:
