@@ -11,6 +11,7 @@ import sqlite3
 import textwrap
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from heapq import nlargest
 from math import log
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
@@ -29,7 +30,7 @@ MAX_CHARS = 2_000
 """The longest memory; longer texts become several."""
 MAX_QUERY_WORDS = 24
 """Words of a query that are looked up. With `NEWEST` it bounds the time of a recall."""
-NEWEST = 500
+NEWEST = 300
 """Memories that are looked at for each word, the newest ones."""
 LEAST_SHARE = 0.4
 """The least score that is recalled, as a share of the best."""
@@ -246,7 +247,7 @@ def _best(
         for (memory_id,) in found:
             scores[memory_id] += weight
     # Of equal ones the newest: it may correct what was said before.
-    best = sorted(scores, key=lambda memory_id: (-scores[memory_id], -memory_id))[: 4 * limit]
+    best = nlargest(4 * limit, scores, key=lambda memory_id: (scores[memory_id], memory_id))
     ranked: list[tuple[float, Memory]] = []
     for memory_id in best:
         query = "SELECT id, said_by, text, kept_at, digest FROM memories WHERE id = ? AND user = ?"
