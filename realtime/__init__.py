@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     from realtime.formatter import GeminiChatFormatter as GeminiChatFormatter
     from realtime.formatter import OpenAIChatFormatter as OpenAIChatFormatter
     from realtime.memory import InMemoryMemory as InMemoryMemory
+    from realtime.memory import LongTermMemoryBase as LongTermMemoryBase
+    from realtime.memory import SqliteLongTermMemory as SqliteLongTermMemory
     from realtime.message import AssistantMsg as AssistantMsg
     from realtime.message import Msg as Msg
     from realtime.message import SystemMsg as SystemMsg
@@ -51,6 +53,8 @@ if TYPE_CHECKING:
     from realtime.server.router import voice_router as voice_router
     from realtime.server.settings import ServerSettings as ServerSettings
     from realtime.session import JSONSession as JSONSession
+    from realtime.session import RedisSession as RedisSession
+    from realtime.session import SqliteSession as SqliteSession
     from realtime.token import CharTokenCounter as CharTokenCounter
     from realtime.tool import ToolContext as ToolContext
     from realtime.tool import Toolkit as Toolkit
@@ -75,6 +79,7 @@ _WHERE = {
     "JSONSession": "realtime.session",
     "Limits": "realtime.call.limits",
     "LocalRealtimeModel": "realtime.model.local.model",
+    "LongTermMemoryBase": "realtime.memory",
     "ModelEvents": "realtime.event",
     "Msg": "realtime.message",
     "OpenAIChatFormatter": "realtime.formatter",
@@ -86,10 +91,13 @@ _WHERE = {
     "PlanNotebook": "realtime.plan",
     "ReActAgent": "realtime.agent",
     "RealtimeAgent": "realtime.agent",
+    "RedisSession": "realtime.session",
     "ScriptedModel": "realtime.model.scripted",
     "ServerEvents": "realtime.event",
     "ServerSettings": "realtime.server.settings",
     "SessionConfig": "realtime.event",
+    "SqliteLongTermMemory": "realtime.memory",
+    "SqliteSession": "realtime.session",
     "SystemMsg": "realtime.message",
     "ToolContext": "realtime.tool",
     "ToolResponse": "realtime.tool",

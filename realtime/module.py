@@ -75,17 +75,23 @@ class StateModule:
     def load_state_dict(self, state_dict: Mapping[str, Any], strict: bool = True) -> None:
         """Restore what `state_dict` returned.
 
-        Unknown names are ignored. With `strict`, raises KeyError for a missing name, before any attribute changes.
+        Unknown names are ignored. With `strict`, which holds for nested modules too, raises KeyError for a missing
+        name; raises TypeError for what is no mapping; both before any attribute changes.
         """
+        _check_mapping(state_dict, f"the state of a {type(self).__name__}")
         if strict and (missing := self._missing(state_dict, "")):
             raise KeyError(f"the state of a {type(self).__name__} lacks {', '.join(missing)}")
+        # A value that cannot be converted is found before anything changes.
+        values = {
+            name: _copied(state_dict[name]) if from_json is None else from_json(state_dict[name])
+            for name, (_, from_json) in self._state_attributes.items()
+            if name in state_dict
+        }
         for name in [*self._state_modules]:
             if name in state_dict:
                 getattr(self, name).load_state_dict(state_dict[name], strict=strict)
-        for name, (_, from_json) in self._state_attributes.items():
-            if name in state_dict:
-                value = state_dict[name]
-                setattr(self, name, _copied(value) if from_json is None else from_json(value))
+        for name, value in values.items():
+            setattr(self, name, value)
 
     def _missing(self, state: Mapping[str, Any], path: str) -> list[str]:
         """Return the dotted names that `state` lacks."""
@@ -94,6 +100,7 @@ class StateModule:
             if name not in state:
                 missing.append(path + name)
             else:
+                _check_mapping(state[name], f"the state of {path}{name}")
                 missing += getattr(self, name)._missing(state[name], f"{path}{name}.")
         return missing
 
@@ -130,6 +137,11 @@ def _fault(value: Any, place: str) -> str | None:
     else:
         return f"{place or 'it'} is of type {type(value).__name__}"
     return next((fault for key, one in inside if (fault := _fault(one, f"{place}[{key!r}]")) is not None), None)
+
+
+def _check_mapping(state: Any, what: str) -> None:
+    if not isinstance(state, Mapping):
+        raise TypeError(f"{what} is a mapping, not a {type(state).__name__}")
 
 
 def _copied(value: Any) -> Any:

@@ -3,7 +3,9 @@
 import asyncio
 import importlib.util
 import json
+import sqlite3
 from collections.abc import Callable, Sequence
+from contextlib import closing
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -15,7 +17,7 @@ from fastapi import APIRouter
 from websockets.exceptions import InvalidStatus
 
 from realtime import Toolkit, open_model, voice_router
-from realtime.agent import RealtimeAgent
+from realtime.agent import RealtimeAgent, long_term
 from realtime.event import ClientEvents
 from realtime.event.config import SessionConfig
 from realtime.message import ToolCallBlock
@@ -31,6 +33,7 @@ from tests.model.local.chat_endpoint import DONE, calls, chat_endpoint, piece, w
 from tests.model.local.stand_ins import stand_in_parts
 from tests.real_loop import settled
 from tests.server.harness import create, echo_agent, serving, serving_app
+from tests.volumes import HANG_S
 
 Point = Callable[[Emulator], None]
 EXAMPLES = Path(__file__).resolve().parent.parent / "examples"
@@ -52,7 +55,7 @@ def load(name: str) -> ModuleType:
     ("most_lines", "names"),
     [
         (30, ("my_agent", "openai_voice", "gemini_voice", "dashscope_voice")),
-        (40, ("background_delegate", "greeting", "hand_over", "plan")),
+        (40, ("background_delegate", "greeting", "hand_over", "plan", "remembers_callers")),
         (40, ("react_by_voice", "room", "room_with_thinking_agent")),
         (50, ("mcp_by_voice",)),
     ],
@@ -431,6 +434,47 @@ async def test_a_thinking_agent_is_spoken_to(monkeypatch: pytest.MonkeyPatch) ->
     assert first.said[0][1].startswith("You work in a shop")
     assert [role for role, _ in second.said] == ["system", "user", "assistant", "tool"]
     engine.close()
+
+
+async def test_a_voice_remembers_its_callers(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """REA-35: one caller comes back, and is known; another one is not told of it."""
+    engine = SpeechEngine(lambda progress: stand_in_parts())
+    monkeypatch.setattr(local_model, "engine_of_loop", lambda whisper_dir: engine)
+    monkeypatch.setenv("MEMORIES", str(tmp_path / "memories.db"))
+    monkeypatch.setattr(long_term, "RECALL_S", HANG_S)
+    module, models = load("remembers_callers"), []
+
+    def make_model(*args: Any, **options: Any) -> OpenAIChatModel:
+        models.append(OpenAIChatModel(*args, **options))
+        return models[-1]
+
+    monkeypatch.setattr(module, "OpenAIChatModel", make_model)
+    async with chat_endpoint() as endpoint:
+        monkeypatch.setenv("REALTIME_LLM_BASE_URL", endpoint.base_url)
+        monkeypatch.setenv("REALTIME_LLM_MODEL", "qwen3")
+        async with serving(module.make_agent) as place:
+            for user, text in (("ann", "My dog is called Bello."), ("ann", "How is my dog?"), ("ben", "My dog?")):
+                endpoint.will(*words("A nice dog."), DONE)
+                async with place.client(f"/ws/{user}/session1") as client:
+                    await client.make_call()
+                    await client.send({"type": "client_text_append", "text": text})
+                    await client.until("agent_response_audio_transcript_done")
+                    await client.send({"type": "client_session_end"})
+                    await client.until("server_session_ended")
+                await settled(lambda: text in kept(tmp_path / "memories.db", user))  # noqa: B023
+        for model in models:
+            await model.client.close()
+    recalled = ["long_term_memory" in json.dumps(one.said) for one in endpoint.asked]
+    assert recalled == [False, True, False]
+    assert "My dog is called Bello." in json.dumps(endpoint.asked[1].said)
+    engine.close()
+
+
+def kept(path: Path, user_id: str) -> set[str]:
+    """What is remembered of a user."""
+    query = "SELECT text FROM memories JOIN users ON users.id = memories.user WHERE user_id = ?"
+    with closing(sqlite3.connect(path)) as connection:
+        return {text for (text,) in connection.execute(query, (user_id,))}
 
 
 class TestRoom:

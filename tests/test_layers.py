@@ -9,7 +9,7 @@ from tools.lint_layers import PACKAGE, circles, clock_uses, imported_files, modu
 
 # A core install has none of these, and none may be loaded by `import realtime`.
 OPTIONAL = ["openai", "google.genai", "dashscope", "anthropic", "mcp", "mcp_types", "onnxruntime", "ctranslate2"]
-OPTIONAL += ["hibari", "tokenizers"]
+OPTIONAL += ["hibari", "tokenizers", "redis"]
 SOUND = ["numpy", "soxr", "soundfile"]
 HEAVY = [*OPTIONAL, *SOUND, "fastapi", "starlette", "uvicorn", "cryptography", "typer", "rich", "disarm"]
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from realtime.agent import AgentBase, UserAgent
-from realtime.memory import InMemoryMemory, MemoryBase
+from realtime.memory import InMemoryMemory, LongTermMemoryBase, MemoryBase
 from realtime.message import Msg, UserMsg
 from realtime.module import StateModule
 from realtime.tool import Toolkit
@@ -116,8 +116,8 @@ def test_a_module_set_before_the_base_is_made_says_so() -> None:
 
 
 def test_agents_memories_and_toolkits_are_modules() -> None:
-    """SES-02, without the long-term memory, which comes later"""
-    for module in (UserAgent("Alice"), AgentBase(), MemoryBase(), InMemoryMemory(), Toolkit()):
+    """SES-02"""
+    for module in (UserAgent("Alice"), AgentBase(), MemoryBase(), InMemoryMemory(), LongTermMemoryBase(), Toolkit()):
         assert isinstance(module, StateModule)
         json.dumps(module.state_dict())
 

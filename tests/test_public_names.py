@@ -17,7 +17,7 @@ DOCUMENTED = {
     "realtime.formatter": "DashScopeChatFormatter DashScopeMultiAgentFormatter FormatterBase GeminiChatFormatter "
     "GeminiMultiAgentFormatter OpenAIChatFormatter OpenAIMultiAgentFormatter",
     "realtime.mcp": "HttpStatefulClient HttpStatelessClient MCPToolFunction StdIOStatefulClient",
-    "realtime.memory": "InMemoryMemory MemoryBase",
+    "realtime.memory": "InMemoryMemory LongTermMemoryBase MemoryBase",
     "realtime.message": "AssistantMsg Msg SystemMsg TextBlock ToolCallBlock ToolResultBlock UserMsg",
     "realtime.model": "ChatModelBase ChatResponse DashScopeChatModel GeminiChatModel OpenAIChatModel",
     "realtime.module": "StateModule",
@@ -25,7 +25,7 @@ DOCUMENTED = {
     "PermissionEngine PermissionMode PermissionRule",
     "realtime.pipeline": "ChatRoom",
     "realtime.plan": "DefaultPlanToHint InMemoryPlanStorage Plan PlanNotebook PlanStorageBase SubTask",
-    "realtime.session": "JSONSession SessionBase",
+    "realtime.session": "JSONSession RedisSession SessionBase",
     "realtime.token": "CharTokenCounter TokenCounterBase",
     "realtime.tool": "ToolResponse Toolkit",
 }

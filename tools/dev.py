@@ -32,7 +32,7 @@ PROBE = "import sys, ensurepip, venv; print('%d.%d.%d' % sys.version_info[:3])"
 PROBE_VERSION = "import sys; print('%d.%d.%d' % sys.version_info[:3])"
 
 # What a part adds to the project, as extras of pyproject.toml. `core` also carries the build backend.
-PARTS = {"core": "", "test": "[openai,gemini,dashscope,anthropic,mcp,ears,test]", "speech": "[local]"}
+PARTS = {"core": "", "test": "[openai,gemini,dashscope,anthropic,mcp,redis,ears,test]", "speech": "[local]"}
 
 SIZES = {"core": "220 MB", "test": "900 MB", "speech": "320 MB"}
 
@@ -40,6 +40,7 @@ SIZES = {"core": "220 MB", "test": "900 MB", "speech": "320 MB"}
 TOOLS = {
     "chromium": (("chromium", "chromium-browser", "google-chrome", "chrome"), "chromium", "the browser tests"),
     "espeak-ng": (("espeak-ng",), "espeak-ng", "the tests of the last-resort voice"),
+    "redis-server": (("redis-server",), "redis-server", "the tests of sessions in Redis"),
     "flite": (("flite",), "flite", "some voices of bench strangers"),
     "festival": (("text2wave",), "festival festvox-kdlpc16k festvox-us-slt-hts", "some voices of bench strangers"),
 }
@@ -72,7 +73,11 @@ TEST_WORDS = (*WORKERS, f"--ignore={WEB_TESTS}")
 # How much the other tests give way to the browsers, which play sound in real time.
 NICENESS = 10
 MAC_CHROMES = ("Chromium.app/Contents/MacOS/Chromium", "Google Chrome.app/Contents/MacOS/Google Chrome")
-BREW = {"chromium": "brew install --cask google-chrome", "espeak-ng": "brew install espeak-ng"}
+BREW = {
+    "chromium": "brew install --cask google-chrome",
+    "espeak-ng": "brew install espeak-ng",
+    "redis-server": "brew install redis",
+}
 WINGET = {"chromium": "winget install Google.Chrome", "espeak-ng": "winget install eSpeak-NG.eSpeak-NG"}
 
 

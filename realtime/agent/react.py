@@ -11,6 +11,7 @@ from pydantic import BaseModel
 
 from realtime.agent.base import Messages
 from realtime.agent.hooks import StopReply, is_messages
+from realtime.agent.long_term import RECORDING_GRACE_S, LongTermMemoryMode, Remembering
 from realtime.agent.permissions import denial_of
 from realtime.agent.played import cut_to_played
 from realtime.agent.react_base import ReActAgentBase
@@ -21,7 +22,7 @@ from realtime.agent.tasks import end_task, together
 from realtime.errors import UsageError
 from realtime.event import reply as r
 from realtime.formatter.base import FormatterBase
-from realtime.memory import InMemoryMemory, MemoryBase
+from realtime.memory import InMemoryMemory, LongTermMemoryBase, MemoryBase
 from realtime.message import (
     DataBlock,
     FinishedReason,
@@ -63,6 +64,13 @@ PLAN_TOOLS = "plan_related"
 STOP_REPLY = "stop_reply"
 """The key in a tool's metadata that ends the reply; its value is the reason."""
 _NO_CALL = ToolScope()
+_NOT_OF_AGENTSCOPE: dict[str, Any] = {
+    "_last_reply_id": None,
+    "_hints": [],
+    "long_term_memory": {},
+    "_remembering": {"recorded_ids": []},
+}
+"""What a state of AgentScope lacks."""
 
 
 class ReActAgent(ReActAgentBase):
@@ -77,6 +85,10 @@ class ReActAgent(ReActAgentBase):
     agent answers with what it has. `enable_meta_tool`: the model may activate groups of tools. `plan_notebook`: the
     agent has its tools, in a group that the model may activate where there are such, and reads its hint before each
     round. `print_hint_msg`: hints to the model are printed as well. `compression_config`: see `CompressionConfig`.
+
+    `long_term_memory` is for all conversations. With `long_term_memory_mode="agent_control"` the model has the tools
+    `record_to_memory` and `retrieve_from_memory`; with "static_control" the agent recalls before each reply, which
+    waits 50 ms for it at most, and records in the background what is said (see `finish_recording`); "both" is both.
     """
 
     CompressionConfig = compression.CompressionConfig
@@ -99,19 +111,31 @@ class ReActAgent(ReActAgentBase):
         plan_notebook: PlanNotebook | None = None,
         print_hint_msg: bool = False,
         compression_config: compression.CompressionConfig | None = None,
+        long_term_memory: LongTermMemoryBase | None = None,
+        long_term_memory_mode: LongTermMemoryMode = "both",
     ) -> None:
         super().__init__(name)
         self._sys_prompt = sys_prompt
         self.model = model
         self.formatter = formatter
-        # Several agents may share a toolkit, each with a plan of its own.
-        self.toolkit = toolkit_of(toolkit) if plan_notebook is None else toolkit_of(toolkit).for_call()
+        has_tools = long_term_memory is not None and long_term_memory_mode != "static_control"
+        # Tools that belong to this agent stay out of a toolkit that others share.
+        is_shared = plan_notebook is None and not has_tools
+        self.toolkit = toolkit_of(toolkit) if is_shared else toolkit_of(toolkit).for_call()
         self.memory = InMemoryMemory() if memory is None else memory
         self.parallel_tool_calls = parallel_tool_calls
         self.max_iters = max_iters
         self.plan_notebook = plan_notebook
         self.print_hint_msg = print_hint_msg
         self.compression_config = compression_config
+        self.long_term_memory = long_term_memory
+        self._remembering: Remembering | None = None
+        if long_term_memory is not None:
+            if long_term_memory_mode != "agent_control":
+                self._remembering = Remembering(long_term_memory)
+            if has_tools:
+                self.toolkit.register_tool_function(long_term_memory.record_to_memory)
+                self.toolkit.register_tool_function(long_term_memory.retrieve_from_memory, read_only=True)
         if enable_meta_tool:
             self.toolkit.register_tool_function(self.toolkit.reset_equipped_tools, namesake_strategy="skip")
         if plan_notebook is not None:
@@ -149,7 +173,13 @@ class ReActAgent(ReActAgentBase):
         structured = StructuredOutput(structured_model, self.finish_function_name) if structured_model else None
         reply = self._reply = ReActReply(run, self.name, structured, aloud=self.voice_call is not None)
         act_for(self)
+        if self._remembering is not None:
+            reply.recall = self._remembering.recall(msg, self.memory)
         await self._take_input(reply, msg)
+        if reply.recall is not None:
+            await reply.recall.wait()
+            if self.print_hint_msg and reply.recall.message is not None:
+                await self.print(reply.recall.message, True)
         reason = await self._rounds(reply)
         if structured is not None and structured.value is not None:
             reply.give(structured.value)
@@ -241,8 +271,15 @@ class ReActAgent(ReActAgentBase):
         if self._compression is not None:
             await asyncio.wait({self._compression})
 
+    async def finish_recording(self) -> None:
+        """Wait until what was said is in the long-term memory; do so before the program ends."""
+        if self._remembering is not None:
+            await self._remembering.finish(self.memory)
+
     async def aclose(self) -> None:
-        """End the tools and the compression in the background. The agent can be used on.
+        """End what runs in the background: tools, compression, recording. The agent can be used on.
+
+        Its long-term memory is closed.
 
         Tools that it runs in the background of a voice call end with that call.
         """
@@ -250,16 +287,23 @@ class ReActAgent(ReActAgentBase):
         await self.toolkit.background.stop(self)
         if self._compression is not None:
             await end_task(self._compression, COMPRESSION_GRACE_S)
+        if self._remembering is not None:
+            await self._remembering.finish(self.memory, RECORDING_GRACE_S)
+        if self.long_term_memory is not None:
+            await self.long_term_memory.aclose()
 
     def load_state_dict(self, state_dict: Mapping[str, Any], strict: bool = True) -> None:
-        """See `StateModule`. Raises UsageError while a reply is being given, or in a call."""
+        """See `StateModule`. Raises UsageError while a reply is being given, or in a call.
+
+        A state of AgentScope, or of an agent without a long-term memory, is one as well.
+        """
         if self.is_replying:
             raise UsageError("a reply is being given: load a state after its end", code="agent_replying")
         if self.voice_call is not None:
             raise UsageError(f"{self.name} is in a call: load a state before it", code="agent_in_call")
         if self._compression is not None:
             self._compression.cancel()
-        super().load_state_dict(state_dict, strict)
+        super().load_state_dict({**_NOT_OF_AGENTSCOPE, **state_dict}, strict)
 
     # -- the rounds ----------------------------------------------------------------------------------------------------
 
@@ -316,6 +360,7 @@ class ReActAgent(ReActAgentBase):
 
     async def _prompt(self, reply: ReActReply) -> list[dict[str, Any]]:
         remembered = reply.remembered()
+        recalled = None if reply.recall is None else reply.recall.message
         hints, reply.hints = reply.hints, []
         if self.print_hint_msg:
             for hint in hints:
@@ -324,6 +369,7 @@ class ReActAgent(ReActAgentBase):
             [
                 *self._head(),
                 *await self.memory.get_memory(exclude_mark=COMPRESSED),
+                *([recalled] if recalled is not None else []),
                 *([remembered] if remembered.content else []),
                 *hints,
             ]
@@ -440,6 +486,10 @@ class ReActAgent(ReActAgentBase):
             await super()._settle(run, reason, error)
             await self._take_input(reply, reply.given)
             await self._remember(reply)
+            if reply.recall is not None:
+                reply.recall.end()
+        if self._remembering is not None:
+            self._remembering.record(self.memory, self._last_reply_id if self._is_in_call() else None)
         self._compress_in_background()
 
     async def _take_input(self, reply: ReActReply, msg: Messages) -> None:
@@ -481,6 +531,10 @@ class ReActAgent(ReActAgentBase):
         """Whether no reply waits for a compression: by default in voice calls."""
         if config.background is not None:
             return config.background
+        return self._is_in_call()
+
+    def _is_in_call(self) -> bool:
+        """Whether a voice speaks the reply."""
         scope = current_scope()
         return self.voice_call is not None or (scope is not None and bool(scope.call_id))
 

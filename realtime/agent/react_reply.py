@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from realtime.agent.long_term import Recall
 from realtime.agent.model_call import BlockIds, ModelCall, ToolResult
 from realtime.agent.reply_run import NO_RESULT, ReplyRun
 from realtime.agent.structured import ASK_FOR_TEXT, StructuredOutput
@@ -40,6 +41,8 @@ class ReActReply:
         self.hints: list[Msg] = []
         self.given: Msg | list[Msg] | None = None
         """What the reply answers."""
+        self.recall: Recall | None = None
+        """What the long-term memory has about it, where the agent asks that."""
         self.is_begun = False
         """Whether `given` is remembered."""
         self.is_stored = False

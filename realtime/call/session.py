@@ -28,9 +28,10 @@ from realtime.event.config import SessionConfig
 from realtime.permission.accepted import PERMISSIONS_KEY, AcceptedRules
 from realtime.runtime import Runtime, iso
 from realtime.state.conversation import Conversation
-from realtime.state.json_sessions import JSONSession, SessionBase
+from realtime.state.json_sessions import JSONSession
 from realtime.state.log import AudioRun, Log
 from realtime.state.restore import Owed
+from realtime.state.sessions import SessionBase
 
 if TYPE_CHECKING:
     from realtime.call.recording import Recorder

@@ -119,5 +119,7 @@ def _to_json(content: Iterable[tuple[Msg, Sequence[str]]]) -> list[list[Any]]:
     return [[message.model_dump(), [*marks]] for message, marks in content]
 
 
-def _from_json(saved: Iterable[tuple[Mapping[str, Any], Sequence[str]]]) -> list[tuple[Msg, list[str]]]:
-    return [(Msg.model_validate(message), [*marks]) for message, marks in saved]
+def _from_json(saved: Iterable[Any]) -> list[tuple[Msg, list[str]]]:
+    # Old states of AgentScope have the messages alone.
+    entries = ((one, ()) if isinstance(one, Mapping) else one for one in saved)
+    return [(Msg.model_validate(message), [*marks]) for message, marks in entries]

@@ -29,6 +29,17 @@ def lock_file(file: int) -> None:
     _lock(file)
 
 
+def try_lock(file: int) -> bool:
+    """Lock an open file until it is closed; returns False where another one has the lock. Raises OSError."""
+    try:
+        _lock(file)
+    except OSError as error:
+        if error.errno not in _TAKEN:
+            raise
+        return False
+    return True
+
+
 def is_locked(path: Path) -> bool:
     """Whether another open file has the lock of this path; False for a missing one. Raises OSError."""
     try:
@@ -36,14 +47,9 @@ def is_locked(path: Path) -> bool:
     except FileNotFoundError:
         return False
     try:
-        _lock(file)
-    except OSError as error:
-        if error.errno not in _TAKEN:
-            raise
-        return True
+        return not try_lock(file)
     finally:
         os.close(file)
-    return False
 
 
 class FolderLock:

@@ -5,12 +5,9 @@ from __future__ import annotations
 import logging
 import os
 import sqlite3
-import threading
 import zlib
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import NamedTuple, TypeVar
 
@@ -19,7 +16,8 @@ import msgspec
 from realtime.errors import StoreError
 from realtime.state.holders import Holders
 from realtime.state.log import Entry, last_seq_of
-from realtime.state.store import CallInfo, Change, PageCursor, decode_entry, encode_info, error_of, merged
+from realtime.state.sqlite_file import SqliteFile, Tables
+from realtime.state.store import CallInfo, Change, PageCursor, decode_entry, encode_info, merged
 
 T = TypeVar("T")
 
@@ -27,8 +25,6 @@ logger = logging.getLogger(__name__)
 
 VERSION = 2
 """The version of the tables. Version 1, which had no journal, is upgraded; files with any other stay untouched."""
-BUSY_S = 5.0
-"""How long to wait for another writing process."""
 JOURNAL_BYTES = 1_000_000
 """The size of the journal before it is sorted: some seconds of a hundred calls, or many minutes of one."""
 SEGMENT_BYTES = 250_000
@@ -64,7 +60,7 @@ _FROM_VERSION_1 = (
     _BY_AGE,
     _JOURNAL,
 )
-_SCRIPTS = {0: _TABLES, 1: _FROM_VERSION_1}
+_CALLS = Tables("calls", VERSION, {0: _TABLES, 1: _FROM_VERSION_1})
 _PUT_CALL = """
 INSERT INTO calls (call_id, owner, created_at, info) VALUES (?, ?, ?, ?)
 ON CONFLICT (call_id) DO UPDATE SET owner = excluded.owner, created_at = excluded.created_at, info = excluded.info
@@ -113,10 +109,7 @@ class _Segment:
 
 
 class SqliteStore:
-    """Keeps calls in the SQLite database `path`; the first use makes it, readable by its owner only.
-
-    Write-ahead log, synchronous NORMAL: a killed process loses no written data, a crash of the machine may lose the
-    last moments, and neither damages the file. Other processes may read and write it, too.
+    """Keeps calls in the SQLite database `path` (see `SqliteFile`). Other processes may read and write it, too.
 
     A batch is one row of the journal, however many calls it has: a row per call would change a page of the file for
     each, twenty times a second. When the journal reaches `journal_bytes`, its lines are sorted by call into `entries`,
@@ -126,8 +119,8 @@ class SqliteStore:
     def __init__(self, path: str | os.PathLike[str], *, journal_bytes: int = JOURNAL_BYTES) -> None:
         self._path = Path(path)
         # One connection for writers and one for readers: neither waits for the other.
-        self._writer = _Connection(self._path)
-        self._reader = _Connection(self._path)
+        self._writer = SqliteFile(self._path, _CALLS)
+        self._reader = SqliteFile(self._path, _CALLS)
         self._holders = Holders(self._path)
         self._ids: dict[str, int] = {}
         self._max_journal_bytes = journal_bytes
@@ -276,7 +269,7 @@ class SqliteStore:
 
     def _in_transaction(self, act: Callable[[sqlite3.Connection], T]) -> T:
         try:
-            return self._writer.use(partial(_transacted, "BEGIN IMMEDIATE", act))
+            return self._writer.write(act)
         except BaseException:
             self._holders.forget()
             raise
@@ -339,119 +332,6 @@ class SqliteStore:
         self._reader.close()
         self._writer.close()
         self._holders.close()
-
-
-class _Connection:
-    """One connection, for one thread at a time; made at the first use and again after an error."""
-
-    def __init__(self, path: Path) -> None:
-        self._path = path
-        self._connection: sqlite3.Connection | None = None
-        self._file: os.stat_result | None = None
-        self._has_failed = False
-        self._lock = threading.Lock()
-
-    def use(self, act: Callable[[sqlite3.Connection], T]) -> T:
-        """Return the result of `act`. Raises StoreError and rolls back an open transaction.
-
-        The error is `lost`, once, if the file was deleted or replaced since the connection was made: SQLite would
-        continue to write into the unlinked file.
-        """
-        with self._lock, _sqlite_errors(self._path):
-            connection = self._connection
-            if connection is not None and not (self._file and _is_file_at(self._path, self._file)):
-                self._drop()
-                raise StoreError("the file of the calls was deleted or replaced", lost=True)
-            if connection is None or self._has_failed:
-                # The old one closes only now: while it was open, no new file could have its inode.
-                self._connection, self._file = _connect(self._path)
-                self._has_failed = False
-                if connection is not None:
-                    connection.close()
-                connection = self._connection
-            try:
-                return act(connection)
-            except BaseException:
-                self._has_failed = True
-                with suppress(sqlite3.Error):
-                    connection.rollback()
-                raise
-
-    def read(self, act: Callable[[sqlite3.Connection], T]) -> T:
-        """Return the result of `act` on a consistent snapshot."""
-        on_snapshot = partial(_transacted, "BEGIN", act)
-        try:
-            return self.use(on_snapshot)
-        except StoreError as error:
-            if not error.lost:
-                raise
-            return self.use(on_snapshot)  # in the new file
-
-    def close(self) -> None:
-        with self._lock:
-            self._drop()
-
-    def _drop(self) -> None:
-        connection, self._connection = self._connection, None
-        if connection is not None:
-            connection.close()
-
-
-def _transacted(begin: str, act: Callable[[sqlite3.Connection], T], connection: sqlite3.Connection) -> T:
-    """Return what `act` returns within one transaction; a failed one is rolled back where the connection is used."""
-    connection.execute(begin)
-    done = act(connection)
-    connection.execute("COMMIT")
-    return done
-
-
-def _connect(path: Path) -> tuple[sqlite3.Connection, os.stat_result]:
-    """Return a connection and its file. Raises StoreError (lost) if the file is replaced meanwhile."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    try:
-        os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
-    except FileExistsError:
-        pass
-    file = os.stat(path)
-    connection = sqlite3.connect(path, timeout=BUSY_S, isolation_level=None, check_same_thread=False)
-    try:
-        connection.execute("PRAGMA synchronous = NORMAL")
-        connection.execute("PRAGMA cache_size = -512")  # in kB; the default of 2 MB keeps pages that are not read again
-        connection.execute("PRAGMA secure_delete = ON")  # deleted words must not remain in the file
-        version = connection.execute("PRAGMA user_version").fetchone()[0]
-        if version in _SCRIPTS:
-            _make(connection, version)
-        elif version != VERSION:
-            raise StoreError(
-                f"{path} was written by another version of this package (tables {version}, not {VERSION})",
-                code="store_version",
-                retryable=False,
-            )
-        # SQLite opened the file in between: an equal file before and after is the one it opened.
-        if not _is_file_at(path, file):
-            raise StoreError("the file of the calls was deleted or replaced", lost=True)
-    except BaseException:
-        connection.close()
-        raise
-    return connection, file
-
-
-def _is_file_at(path: Path, file: os.stat_result) -> bool:
-    try:
-        return os.path.samestat(os.stat(path), file)
-    except FileNotFoundError:
-        return False
-
-
-def _make(connection: sqlite3.Connection, version: int) -> None:
-    """Upgrade the tables to `VERSION`, unless another process has just done so."""
-    connection.execute("PRAGMA journal_mode = WAL")
-    connection.execute("BEGIN IMMEDIATE")
-    if connection.execute("PRAGMA user_version").fetchone()[0] == version:
-        for statement in _SCRIPTS[version]:
-            connection.execute(statement)
-        connection.execute(f"PRAGMA user_version = {VERSION}")
-    connection.execute("COMMIT")
 
 
 # -- rows --------------------------------------------------------------------------------------------------------------
@@ -534,27 +414,3 @@ def _info_of(row: _Row) -> CallInfo:
     except (msgspec.MsgspecError, UnicodeDecodeError) as error:
         logger.warning("the description of call %s cannot be read: %s", call_id, error)
         return CallInfo(call_id=call_id, owner=owner, created_at=created_at, unreadable=True)
-
-
-_CODES = {
-    sqlite3.SQLITE_FULL: "store_full",
-    sqlite3.SQLITE_READONLY: "store_read_only",
-    sqlite3.SQLITE_PERM: "store_read_only",
-    sqlite3.SQLITE_BUSY: "store_busy",
-    sqlite3.SQLITE_CORRUPT: "store_corrupt",
-    sqlite3.SQLITE_NOTADB: "store_corrupt",
-}
-
-
-@contextmanager
-def _sqlite_errors(path: Path) -> Iterator[None]:
-    """Translate errors inside to StoreError."""
-    try:
-        yield
-    except OSError as error:
-        raise error_of(error) from error
-    except msgspec.DecodeError as error:
-        raise StoreError(f"a row cannot be read: {error} ({path})", code="store_corrupt", retryable=False) from error
-    except sqlite3.Error as error:
-        code = _CODES.get(getattr(error, "sqlite_errorcode", 0) & 0xFF, "store_failed")
-        raise StoreError(f"{error} ({path})", code=code, retryable=code != "store_corrupt") from error

@@ -12,7 +12,7 @@ from realtime.errors import ClientError, StoreError, UsageError
 from realtime.memory import InMemoryMemory
 from realtime.message import UserMsg
 from realtime.session import JSONSession, SessionBase
-from realtime.state.json_sessions import HasState
+from realtime.state.sessions import HasState
 from tests.agent.thinking import HELLO, ScriptedChat, call, react, remembered, requests_of, say, weather
 
 # Saving and loading a session take threads.

@@ -13,7 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from realtime.errors import ClientError, StoreError
-from realtime.state.json_sessions import HasState, JSONSession, SessionBase
+from realtime.state.json_sessions import JSONSession
+from realtime.state.sessions import HasState, SessionBase
 
 
 class Module:

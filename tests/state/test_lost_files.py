@@ -13,7 +13,7 @@ import pytest
 
 from realtime.errors import StoreError
 from realtime.event.server import ServerSessionUpdatedEvent
-from realtime.state import sqlite
+from realtime.state import sqlite_file
 from realtime.state.log import Log
 from realtime.state.open import open_store
 from realtime.state.quota import PERIOD_S, Quota
@@ -121,16 +121,16 @@ async def test_a_call_whose_store_is_lost_hears_of_it_and_is_written_anew(kind: 
 async def test_a_file_that_is_replaced_while_it_is_opened_is_told_and_written_anew(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    place, make, opened = tmp_path / "calls", sqlite._make, 0
+    place, make, opened = tmp_path / "calls", sqlite_file.make, 0
 
-    def make_and_lose(connection: sqlite3.Connection, version: int) -> None:
+    def make_and_lose(connection: sqlite3.Connection, tables: sqlite_file.Tables, version: int) -> None:
         nonlocal opened
         opened += 1
-        make(connection, version)
+        make(connection, tables, version)
         if opened == 1:
             lose(place, "replaced by an older one")
 
-    monkeypatch.setattr(sqlite, "_make", make_and_lose)
+    monkeypatch.setattr(sqlite_file, "make", make_and_lose)
     async with keeping(f"sqlite:{place}") as one:
         one.say("first")
         assert await one.heard(2) == ["store_failed", "well"]

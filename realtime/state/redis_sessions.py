@@ -1,0 +1,107 @@
+"""`RedisSession`: sessions in Redis, for many machines."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, Self
+
+from realtime.errors import ClientError, StoreError, UsageError
+from realtime.options import PositiveInt, checked
+from realtime.state.sessions import StoredSession
+
+if TYPE_CHECKING:
+    from redis.asyncio import ConnectionPool, Redis
+
+_NO_USER = "default_user"
+"""In the key of a session without a user, as in AgentScope."""
+
+
+class RedisSession(StoredSession):
+    """Keeps each session as the value of `{key_prefix}user_id:{user}:session:{session}:state`, as AgentScope does.
+
+    `key_ttl`: seconds after which a session that is neither saved nor loaded is gone; None keeps it. `connection_pool`
+    replaces the address, and is yours to close; further options go to the client. `async with` closes the client.
+    Raises UsageError where the package redis is not installed. Saved states are as safe as the server is set up to keep
+    what it was sent.
+    """
+
+    @checked()
+    def __init__(
+        self,
+        host: str = "localhost",
+        port: int = 6379,
+        db: int = 0,
+        password: str | None = None,
+        connection_pool: ConnectionPool | None = None,
+        key_ttl: PositiveInt | None = None,
+        key_prefix: str = "",
+        **kwargs: Any,
+    ) -> None:
+        super().__init__()
+        try:
+            from redis import asyncio as redis
+        except ImportError:
+            raise UsageError(
+                "RedisSession needs the package redis: pip install -e '.[redis]' in the folder of this project, "
+                "or pip install redis",
+                code="missing_package",
+            ) from None
+        self._client: Redis = redis.Redis(
+            host=host, port=port, db=db, password=password, connection_pool=connection_pool, **kwargs
+        )
+        self.key_ttl = key_ttl
+        self.key_prefix = key_prefix
+
+    def get_client(self) -> Redis:
+        """Return the client."""
+        return self._client
+
+    async def close(self) -> None:
+        """Close the client."""
+        await self._client.aclose()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.close()
+
+    def key_of(self, session_id: str, user_id: str = "") -> str:
+        """Return the key of a session. Raises ClientError for a user who would have that of no user."""
+        if user_id == _NO_USER:
+            raise ClientError(
+                f"this cannot be a user id: {_NO_USER!r} stands for no user, so leave it out", code="invalid_id"
+            )
+        return f"{self.key_prefix}user_id:{user_id or _NO_USER}:session:{session_id}:state"
+
+    def _where(self, session_id: str, user_id: str) -> str:
+        return f"Redis, under {self.key_of(session_id, user_id)!r}"
+
+    async def _read(self, session_id: str, user_id: str) -> bytes | None:
+        key = self.key_of(session_id, user_id)
+        with _redis_errors():
+            data = await (self._client.get(key) if self.key_ttl is None else self._client.getex(key, ex=self.key_ttl))
+        # A client of the program may decode what it gets.
+        return data.encode("utf-8", "surrogatepass") if isinstance(data, str) else data
+
+    async def _write(self, session_id: str, user_id: str, data: bytes) -> None:
+        key = self.key_of(session_id, user_id)
+        with _redis_errors():
+            await self._client.set(key, data, ex=self.key_ttl)
+
+
+@contextmanager
+def _redis_errors() -> Iterator[None]:
+    """Translate errors inside to StoreError."""
+    from redis import exceptions
+
+    try:
+        yield
+    except (exceptions.RedisError, OSError) as error:
+        code = "store_failed"
+        if isinstance(error, exceptions.OutOfMemoryError):
+            code = "store_full"
+        elif isinstance(error, exceptions.ReadOnlyError):
+            code = "store_read_only"
+        raise StoreError(f"Redis: {error}", code=code) from error
