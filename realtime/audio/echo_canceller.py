@@ -11,15 +11,15 @@ from realtime.audio.far_end import FarEnd
 from realtime.audio.pcm import from_float32, to_float32
 from realtime.audio.resample import Resampler
 
-BLOCKS_PER_S = 62.5
-"""Blocks of 16 ms."""
-PARTS = 32
+BLOCKS_PER_S = 31.25
+"""Blocks of 32 ms: half as many as of 16 cost half as much, and the echo is as quiet."""
+PARTS = 16
 """Blocks of the echo path: 512 ms hold the longest way through the client, and a room."""
-_KEPT = 0.9995
+_KEPT = 0.999
 """How much of the known path holds in the next block: rooms change slowly."""
 _FIRST_VARIANCE = 0.1
 """Uncertainty of the path at first, as a power gain."""
-_SMOOTH = 0.7
+_SMOOTH = 0.5
 """Share of the past in the spectrum of what is no echo."""
 _FIRST_REST = 100.0
 """That spectrum before anything is known: the first blocks change little."""
@@ -42,6 +42,8 @@ class EchoFilter:
         self._played = np.zeros(2 * block, np.float32)
         self._spectra: Spectrum = np.zeros((PARTS, n_bins), np.complex64)
         """Of the newest played blocks, the newest first."""
+        self._powers = np.zeros((PARTS, n_bins), np.float32)
+        """Of these."""
         self._silent_blocks = 0
         self._path: Spectrum = np.zeros((PARTS, n_bins), np.complex64)
         self._variance = np.full((PARTS, n_bins), _FIRST_VARIANCE, np.float32)
@@ -54,8 +56,11 @@ class EchoFilter:
             return near  # nothing was played for as long as the path remembers: nothing comes back
         size = self.block
         self._played = np.concatenate([self._played[size:], far])
-        self._spectra = np.concatenate([np.fft.rfft(self._played)[None].astype(np.complex64), self._spectra[:-1]])
-        self._variance = _KEPT**2 * self._variance + (1 - _KEPT**2) * _power(self._path)
+        newest = np.fft.rfft(self._played)[None].astype(np.complex64)
+        self._spectra = np.concatenate([newest, self._spectra[:-1]])
+        self._powers = np.concatenate([_power(newest), self._powers[:-1]])
+        self._variance *= np.float32(_KEPT**2)
+        self._variance += np.float32(1 - _KEPT**2) * _power(self._path)
         self._path *= np.float32(_KEPT)
         echo = np.fft.irfft((self._spectra * self._path).sum(0))[size:]
         left = near - echo.astype(np.float32)
@@ -66,19 +71,19 @@ class EchoFilter:
         size = self.block
         error = np.fft.rfft(np.concatenate([np.zeros(size, np.float32), left])).astype(np.complex64)
         self._rest = _SMOOTH * self._rest + (1 - _SMOOTH) * _power(error)
-        played = _power(self._spectra)
-        gain = self._variance / (0.5 * (played * self._variance).sum(0) + self._rest + _TINY)
+        expected = np.einsum("ij,ij->j", self._powers, self._variance)
+        gain = self._variance / (0.5 * expected + self._rest + _TINY)
         path = np.fft.irfft(self._path + gain * self._spectra.conj() * error)
         # A part is as long as a block: what stands behind it comes from the circular convolution.
         path[:, size:] = 0
         self._path = np.fft.rfft(path).astype(np.complex64)
-        self._variance = (self._variance * (1 - 0.5 * gain * played)).astype(np.float32)
+        self._variance *= 1 - np.float32(0.5) * gain * self._powers
 
 
 class EchoCanceller:
     """Removes what `far_end` plays from one microphone.
 
-    It takes 16 ms at a time: up to as much is held back. It needs 2 s of echo until most of it is gone. Costs 0.8 % of
+    It takes 32 ms at a time: up to as much is held back. It needs 2 s of echo until most of it is gone. Costs 0.4 % of
     a core at 16 kHz.
     """
 
@@ -89,7 +94,7 @@ class EchoCanceller:
         self._far = bytearray()
 
     def clean(self, pcm: bytes, rate_hz: int) -> bytes:
-        """Take the microphone's next audio; return what is left of it, in whole blocks of 16 ms."""
+        """Take the microphone's next audio; return what is left of it, in whole blocks of 32 ms."""
         far_end = self._far_end()
         far_hz = far_end.rate_hz if far_end is not None else rate_hz
         if (rate_hz, far_hz) != self._rates_hz:
