@@ -48,6 +48,10 @@ _CUT_AT_ONCE = 128
 """Frames cut at once: one read may hold 40,000, and cutting them all would keep other sockets waiting."""
 
 
+LIVE_MESSAGES, LIVE_BYTES = 8, 16_384
+"""Of one read that is handled at once: 0.2 s of speech, with reports. It must not wait behind bursts of others."""
+
+
 class FrameCutter:
     """Cuts one side's messages out of a WebSocket stream.
 
@@ -200,7 +204,7 @@ class FrameCutter:
 
 
 class FrameReader:
-    """Delivers the messages of a `FrameCutter` in order: single ones at once, bursts in slices.
+    """Delivers the messages of a `FrameCutter` in order: few ones at once, bursts in slices.
 
     `handle(kind, payload)` takes a message and raises nothing; False: drop all that follows. `pause` and `resume`
     control reading of the socket, which goes no further than one read beyond a burst.
@@ -250,7 +254,11 @@ class FrameReader:
         elif found:
             self._found = found[::-1]
             self.is_behind = True
-            self._work_off()
+            if len(found) <= LIVE_MESSAGES and len(data) <= LIVE_BYTES:
+                for _ in self._messages():
+                    pass
+            else:
+                self._work_off()
 
     def hold(self) -> None:
         """Stop delivering a burst until `go_on`."""

@@ -1,5 +1,9 @@
 """Whole messages are cut out of the stream; all else reaches the library, in order and at frame boundaries."""
 
+import asyncio
+import itertools
+
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from websockets.client import ClientProtocol
@@ -8,7 +12,18 @@ from websockets.protocol import State
 from websockets.server import ServerProtocol
 from websockets.uri import parse_uri
 
-from realtime.websocket import BINARY, OTHER, TEXT, FrameCutter, client_frame, server_frame
+from realtime.slices import slices_of
+from realtime.websocket import (
+    BINARY,
+    LIVE_BYTES,
+    LIVE_MESSAGES,
+    OTHER,
+    TEXT,
+    FrameCutter,
+    FrameReader,
+    client_frame,
+    server_frame,
+)
 
 SIZES = st.one_of(st.sampled_from([0, 1, 125, 126, 127, 2_000, 65_535, 65_536, 65_537, 70_000]), st.integers(0, 300))
 MAX_BYTES = 1_000_000
@@ -118,3 +133,42 @@ def test_a_read_full_of_frames_is_cut_bit_by_bit() -> None:
     while cutter.has_more:
         found += cutter.push(b"")
     assert found == [(TEXT, b"")] * 10_000
+
+
+def read_beside_a_burst(sent: list[bytes]) -> list[bytes]:
+    """What is delivered at once of frames that come in one read, while another socket's burst waits for its turns."""
+
+    async def main() -> list[bytes]:
+        loop = asyncio.get_running_loop()
+        seen: list[bytes] = []
+
+        def handle(kind: int, payload: bytes) -> bool:
+            seen.append(payload)
+            return payload != b"end"
+
+        burst = slices_of(loop).run(itertools.repeat(None))
+        assert burst is not None
+        cutter = FrameCutter(masked=True, max_bytes=1_000_000)
+        reader = FrameReader(cutter, handle, lambda: None, lambda: None, loop)
+        reader.push(b"".join(client_frame(TEXT, one) for one in sent))
+        burst.cancel()
+        return [*seen]
+
+    return asyncio.run(main())
+
+
+SPEECH = [b"x" * 2_000] * 4
+
+
+@pytest.mark.parametrize(
+    ("sent", "at_once"),
+    [
+        (SPEECH, 4),
+        ([b"x"] * LIVE_MESSAGES, LIVE_MESSAGES),
+        ([b"x"] * (LIVE_MESSAGES + 1), 0),
+        ([b"x" * LIVE_BYTES, b"x"], 0),
+        ([b"x", b"end", b"x"], 2),
+    ],
+)
+def test_a_read_of_live_speech_does_not_wait_behind_the_bursts_of_others(sent: list[bytes], at_once: int) -> None:
+    assert read_beside_a_burst(sent) == sent[:at_once]
