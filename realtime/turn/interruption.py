@@ -78,7 +78,7 @@ ASSENT, BESIDE = 0.08, 0.06
 A reply that talks over its user costs more than one that stops too often, and recognition of a line mishears: at 0.15
 a tenth of the interruptions went by.
 """
-MAYBE_ASIDE = {2: 0.3, 3: 0.25}, 0.15
+MAYBE_ASIDE = {2: 0.15, 3: 0.12}, 0.1
 """The same while the voice goes on, by the number of words: until it is over the reply goes on, quieter."""
 SURE = 0.8
 """Words this likely to be for the agent need no longer look."""
