@@ -8,6 +8,7 @@ from collections.abc import Callable
 
 from realtime.agent.settings import AgentSpec
 from realtime.event.server import ServerCustomEvent
+from realtime.message import HintBlock, system_reminder
 from realtime.plan import Plan, PlanNotebook
 
 logger = logging.getLogger(__name__)
@@ -26,6 +27,7 @@ class PlanOfCall:
         self._is_begun = False
         # A program may have a hook called like the event.
         self._hook_name = f"{PLAN_UPDATED} {id(self)}"
+        self._told: Callable[[str], None] | None = None
         if spec.plan_notebook is not None:
             spec.plan_notebook = spec.plan_notebook.for_call()
 
@@ -39,8 +41,16 @@ class PlanOfCall:
             self._spec.plan_notebook.equip(self._spec.toolkit)
         self._is_begun = True
 
-    def follow(self, emit: Callable[[ServerCustomEvent], None], hint_changed: Callable[[], None]) -> None:
-        """Tell the listeners of the plan, now and after each change; the model gets its new hint."""
+    def follow(
+        self,
+        emit: Callable[[ServerCustomEvent], None],
+        hint_changed: Callable[[], None],
+        tell: Callable[[HintBlock], None],
+    ) -> None:
+        """Tell the listeners of the plan, now and after each change; the model gets its new hint.
+
+        `tell` gets what the agent is to say of its own accord.
+        """
 
         def changed(_: PlanNotebook, plan: Plan | None) -> None:
             value = {"plan": None if plan is None else plan.model_dump()}
@@ -52,11 +62,15 @@ class PlanOfCall:
             if notebook.current_plan is not None:
                 emit(ServerCustomEvent(name=PLAN_UPDATED, value={"plan": notebook.current_plan.model_dump()}))
             notebook.register_plan_change_hook(self._hook_name, changed)
+            self._told = notebook.on_news = lambda news: tell(HintBlock(hint=system_reminder(news), source="plan"))
 
     def leave(self) -> None:
         """The agent has left the call: tell no one any more."""
-        if self._spec.plan_notebook is not None:
-            self._spec.plan_notebook.remove_plan_change_hook(self._hook_name, missing_ok=True)
+        notebook = self._spec.plan_notebook
+        if notebook is not None:
+            notebook.remove_plan_change_hook(self._hook_name, missing_ok=True)
+            if notebook.on_news is self._told:  # else another call has the notebook meanwhile
+                notebook.on_news = None
 
 
 async def keep_plans(notebooks: set[PlanNotebook]) -> None:

@@ -14,8 +14,10 @@ from realtime.event import server as s
 from realtime.event.config import SessionConfig
 from realtime.model import base
 from realtime.plan import Plan, PlanNotebook, PlanStorageBase, SqlitePlanStorage
+from realtime.plan.news import TELL
 from realtime.tool import Toolkit
 from tests.agent.fakes import Call, FakeModel, call
+from tests.agent.test_background_tools import asked, hints
 from tests.agent.test_tools import ask_tools, results
 from tests.plan.plans import make_plan, notebook_with
 
@@ -27,6 +29,11 @@ CREATE = (
     json.dumps({"name": "Trip", "description": "Go.", "expected_outcome": "Gone.", "subtasks": ["Book", "Pack"]}),
 )
 FINISH = ("c2", "finish_subtask", '{"subtask_idx": 0, "subtask_outcome": "Booked."}')
+
+BOOKED = "The subtask 'Book' is done. Its outcome: Booked."
+PACKING = "The subtask 'Pack' is in progress."
+PACKED = "The subtask 'Pack' is done. Its outcome: Packed."
+OVER = "The plan 'Trip' is done. Its outcome: Gone."
 
 
 def plans(made: Call) -> list[Any]:
@@ -82,6 +89,49 @@ async def test_each_call_has_a_plan_of_its_own() -> None:
     assert (notebook.current_plan, notebook.state_dict()["storage"]) == (None, {"plans": {}})
     assert len(heard) == 2
     assert heard[0] is not notebook
+
+
+@pytest.mark.parametrize(
+    ("announce", "by_model", "by_program"),
+    [("never", "", []), ("milestones", BOOKED, [PACKED, OVER]), ("all", f"{BOOKED} {PACKING}", [PACKED, OVER])],
+)
+async def test_what_is_done_is_told_by_the_reply_that_follows_or_in_the_next_silence(
+    announce: Any, by_model: str, by_program: list[str]
+) -> None:
+    """What the model's own tool changes, its result asks for; it is asked for no words twice."""
+    async with call(plan_notebook=PlanNotebook(announce=announce)) as made:
+        await acts(made, CREATE, FINISH)
+        assert results(made)[-1][2].partition("is activated. ")[2] == (f"{by_model} {TELL}" if by_model else "")
+        assert hints(made) == []
+        notebook = made.agent.spec.plan_notebook
+        assert notebook is not None
+        made.link.reply(1_000)
+        n_asked = asked(made)
+        await notebook.finish_subtask(1, "Packed.")
+        await notebook.finish_plan("done", "Gone.")
+        await asyncio.sleep(0.5)
+        assert (hints(made), asked(made)) == ([], n_asked), "the agent speaks"
+        await asyncio.sleep(1)
+        assert hints(made) == [f"<system-reminder>\n{news} {TELL}\n</system-reminder>" for news in by_program]
+        assert asked(made) == n_asked + bool(by_program)
+
+
+async def test_a_milestone_is_not_told_over_the_user_nor_after_the_call() -> None:
+    """Said by the user meanwhile: the reply to that may tell it, and none is asked for besides."""
+    async with call(plan_notebook=await notebook_with("in_progress", "todo", announce="milestones")) as made:
+        notebook = made.agent.spec.plan_notebook
+        assert notebook is not None
+        made.link.hear_start("u1")
+        await notebook.finish_subtask(0, "Found.")
+        await asyncio.sleep(5)
+        assert (hints(made), asked(made)) == ([], 0)
+        made.link.hear_end("u1", 900, "Never mind.")
+        made.link.reply(500)
+        await asyncio.sleep(2)
+        assert len(hints(made)) == 1
+        assert asked(made) == 1
+    await notebook.finish_subtask(1, "Late.")
+    assert notebook.on_news is None
 
 
 async def test_a_plan_outlasts_its_call_in_a_storage_that_does(tmp_path: Path) -> None:
