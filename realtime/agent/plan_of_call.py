@@ -28,6 +28,10 @@ class PlanOfCall:
         # A program may have a hook called like the event.
         self._hook_name = f"{PLAN_UPDATED} {id(self)}"
         self._told: Callable[[str], None] | None = None
+        self._suspends = False
+        """Whether the latest interruption has suspended the plan."""
+        self._hooks_called: set[asyncio.Task[None]] = set()
+        """Those of suspensions: a program's hook may take its time."""
         if spec.plan_notebook is not None:
             spec.plan_notebook = spec.plan_notebook.for_call()
 
@@ -64,6 +68,16 @@ class PlanOfCall:
             notebook.register_plan_change_hook(self._hook_name, changed)
             self._told = notebook.on_news = lambda news: tell(HintBlock(hint=system_reminder(news), source="plan"))
 
+    def cut(self, is_meant: bool) -> None:
+        """The user has cut a reply: suspend the plan. Not `is_meant`: the reply goes on, and so does the plan."""
+        notebook = self._spec.plan_notebook
+        if notebook is None or not (is_meant or self._suspends):
+            return
+        self._suspends = is_meant and not notebook.is_suspended
+        task = asyncio.create_task(notebook.suspend() if is_meant else notebook.resume(), name="plan of call")
+        self._hooks_called.add(task)
+        task.add_done_callback(self._hooks_called.discard)
+
     def leave(self) -> None:
         """The agent has left the call: tell no one any more."""
         notebook = self._spec.plan_notebook
@@ -71,6 +85,9 @@ class PlanOfCall:
             notebook.remove_plan_change_hook(self._hook_name, missing_ok=True)
             if notebook.on_news is self._told:  # else another call has the notebook meanwhile
                 notebook.on_news = None
+        self._told = None  # refers back to the call
+        for task in self._hooks_called:
+            task.cancel()
 
 
 async def keep_plans(notebooks: set[PlanNotebook]) -> None:

@@ -299,6 +299,7 @@ class AgentRun:
                     self.spec.in_call(self)
                     host.emit(self.ready())
                     self._plan.follow(host.emit, told_of_settings.instructions_changed, told.tell)
+                    controller.turns.on_cut = self._plan.cut
                     for item in begins_with:
                         context.add_item(item)
                         context.item_done(item)

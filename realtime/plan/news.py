@@ -7,16 +7,16 @@ from typing import Literal
 from realtime.plan.plan import Plan
 
 Announce = Literal["never", "milestones", "all"]
-"""What of a plan is told: nothing, each subtask and plan that is done, or every change."""
+"""What the user learns of a plan: nothing, each subtask and plan that is done, or every change."""
 
 _STATES = {"todo": "to be done again", "in_progress": "in progress", "done": "done", "abandoned": "given up"}
 TELL = "Tell the user so in one short sentence."
 
 
 def news_of(before: Plan | None, after: Plan | None, announce: Announce) -> str:
-    """Return what one change of a tool has brought, in sentences for the model; "" for what is not told.
+    """Return what one change has brought, in sentences for the model.
 
-    `after` is the plan as it is now; of one that has come to its end, as it was then.
+    It is "" for what the user does not learn. `after` is the plan as it is now, or as it was at its end.
     """
     if announce == "never" or after is None:
         return ""

@@ -130,7 +130,7 @@ class PlanNotebook(StateModule):
         self.storage = InMemoryPlanStorage() if storage is None else storage
         self.announce: Announce = announce
         self.on_news: Callable[[str], None] | None = None
-        """Gets what the user is to be told of a change by the program, in words for the model."""
+        """Gets words for the model about each change by the program."""
         self.current_plan: Plan | None = None
         self._hooks: dict[str, PlanHook] = {}
         self._changing = asyncio.Lock()
