@@ -196,6 +196,31 @@ async def test_a_digression_suspends_the_plan_and_where_were_we_goes_on_at_its_s
         assert made.transcript()[-1] == ("assistant", "Let us go on.")
 
 
+@pytest.mark.parametrize(
+    ("event", "suspends"),
+    [
+        (c.ClientTextAppendEvent(text="What time is it?"), True),
+        (c.ClientResponseCancelEvent(), True),
+        (c.ClientResponseCreateEvent(), False),
+    ],
+    ids=lambda given: str(getattr(given, "type", given)),
+)
+async def test_a_reply_that_is_cut_in_writing_or_by_a_button_suspends_the_plan(
+    event: c.ClientEvent, suspends: bool
+) -> None:
+    """Another response that the client asks for is no interruption. In silence there is nothing to interrupt."""
+    async with call(plan_notebook=await notebook_with("in_progress")) as made:
+        notebook = made.agent.spec.plan_notebook
+        assert notebook is not None
+        for speaks in (False, True):
+            if speaks:
+                made.link.begin_speaking(5_000, "First the train.")
+                await asyncio.sleep(1)
+            made.receive(event)
+            await asyncio.sleep(0.1)
+            assert notebook.is_suspended is (speaks and suspends)
+
+
 async def test_a_voice_without_words_that_cut_the_reply_leaves_the_plan_as_it_was() -> None:
     for was_suspended in (False, True):
         notebook = await notebook_with("in_progress", "todo")
