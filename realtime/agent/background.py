@@ -66,6 +66,12 @@ class ToldOfBackground:
             announce = tools[name].announce if name in tools else "spoken"
             self.announcer.hint(lost_hint(name, task_id, announce), speaks=may_speak and announce == "spoken")
 
+    def tell(self, hint: HintBlock) -> None:
+        """Have the user told of something in the next silence; in a room, once the agent has the floor."""
+        self.announcer.hint(hint, speaks=self.settings.may_speak_unasked)
+        if self.host.own is None:
+            self.host.ask_for_floor()
+
     def cancel(self, task_id: str) -> bool:
         """Stop a background tool and tell the model; False if none of this id runs."""
         task = self.toolkit.background.running.get(task_id)

@@ -8,6 +8,7 @@ from collections.abc import Callable
 
 from realtime.agent.settings import AgentSpec
 from realtime.event.server import ServerCustomEvent
+from realtime.message import HintBlock, system_reminder
 from realtime.plan import Plan, PlanNotebook
 
 logger = logging.getLogger(__name__)
@@ -26,6 +27,11 @@ class PlanOfCall:
         self._is_begun = False
         # A program may have a hook called like the event.
         self._hook_name = f"{PLAN_UPDATED} {id(self)}"
+        self._told: Callable[[str], None] | None = None
+        self._suspends = False
+        """Whether the latest interruption has suspended the plan."""
+        self._hooks_called: set[asyncio.Task[None]] = set()
+        """Those of suspensions: a program's hook may take its time."""
         if spec.plan_notebook is not None:
             spec.plan_notebook = spec.plan_notebook.for_call()
 
@@ -39,8 +45,16 @@ class PlanOfCall:
             self._spec.plan_notebook.equip(self._spec.toolkit)
         self._is_begun = True
 
-    def follow(self, emit: Callable[[ServerCustomEvent], None], hint_changed: Callable[[], None]) -> None:
-        """Tell the listeners of the plan, now and after each change; the model gets its new hint."""
+    def follow(
+        self,
+        emit: Callable[[ServerCustomEvent], None],
+        hint_changed: Callable[[], None],
+        tell: Callable[[HintBlock], None],
+    ) -> None:
+        """Tell the listeners of the plan, now and after each change; the model gets its new hint.
+
+        `tell` gets what the agent is to say of its own accord.
+        """
 
         def changed(_: PlanNotebook, plan: Plan | None) -> None:
             value = {"plan": None if plan is None else plan.model_dump()}
@@ -52,11 +66,28 @@ class PlanOfCall:
             if notebook.current_plan is not None:
                 emit(ServerCustomEvent(name=PLAN_UPDATED, value={"plan": notebook.current_plan.model_dump()}))
             notebook.register_plan_change_hook(self._hook_name, changed)
+            self._told = notebook.on_news = lambda news: tell(HintBlock(hint=system_reminder(news), source="plan"))
+
+    def cut(self, is_meant: bool) -> None:
+        """The user has cut a reply: suspend the plan. Not `is_meant`: the reply goes on, and so does the plan."""
+        notebook = self._spec.plan_notebook
+        if notebook is None or not (is_meant or self._suspends):
+            return
+        self._suspends = is_meant and not notebook.is_suspended
+        task = asyncio.create_task(notebook.suspend() if is_meant else notebook.resume(), name="plan of call")
+        self._hooks_called.add(task)
+        task.add_done_callback(self._hooks_called.discard)
 
     def leave(self) -> None:
         """The agent has left the call: tell no one any more."""
-        if self._spec.plan_notebook is not None:
-            self._spec.plan_notebook.remove_plan_change_hook(self._hook_name, missing_ok=True)
+        notebook = self._spec.plan_notebook
+        if notebook is not None:
+            notebook.remove_plan_change_hook(self._hook_name, missing_ok=True)
+            if notebook.on_news is self._told:  # else another call has the notebook meanwhile
+                notebook.on_news = None
+        self._told = None  # refers back to the call
+        for task in self._hooks_called:
+            task.cancel()
 
 
 async def keep_plans(notebooks: set[PlanNotebook]) -> None:

@@ -298,7 +298,8 @@ class AgentRun:
                         self.takeover.transfers.hand(self)
                     self.spec.in_call(self)
                     host.emit(self.ready())
-                    self._plan.follow(host.emit, told_of_settings.instructions_changed)
+                    self._plan.follow(host.emit, told_of_settings.instructions_changed, told.tell)
+                    controller.turns.on_cut = self._plan.cut
                     for item in begins_with:
                         context.add_item(item)
                         context.item_done(item)

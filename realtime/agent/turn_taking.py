@@ -90,6 +90,8 @@ class TurnTaking:
         """Pieces of answers that the model forgets, and the call keeps."""
         self.before_response: Callable[[], None] = lambda: None
         """Called before a turn's response is requested."""
+        self.on_cut: Callable[[bool], None] = lambda is_meant: None
+        """Called with True when the user cuts a reply; with False when that was a mistake, and the reply goes on."""
 
     def configure(self, config: SessionConfig, authority: TurnAuthority, interruption: InterruptionMode) -> None:
         """Apply the settings of the call."""
@@ -352,6 +354,8 @@ class TurnTaking:
             news=self.items.has_news,
         )
         self.resumption.follow(signal, actions, self._go_on)
+        if Action.RESUME in actions:
+            self.on_cut(False)
         if Action.FLUSH in actions or Action.WITHDRAW in actions:
             self._interrupt(actions, "hasty_turn" if Action.WITHDRAW in actions else signal.value)
         if typed is not None:
@@ -401,6 +405,8 @@ class TurnTaking:
         self.responses.settle_cut()
         if Action.FLUSH in actions:
             self._emit(s.ServerAudioFlushEvent(reason=reason))
+            if Action.WITHDRAW not in actions and reason != Signal.REQUEST:
+                self.on_cut(True)
         running = self.ledger.active
         if Action.CANCEL in actions and running is not None:
             self._send(base.ResponseCancel(running.id))

@@ -54,7 +54,8 @@ class DefaultPlanToHint:
     )
     when_suspended: str = (
         "The user has interrupted the plan, and it is suspended. See first to what the user wants now; go on with the "
-        "plan after that, unless the user wants something else.\n"
+        "plan after that, unless the user wants something else. If the user asks where you were, say it, and go on "
+        "with the first subtask that is open: mark it as 'in_progress' by calling 'update_subtask_state'.\n"
     )
     """Precedes the text for a plan that is suspended."""
 

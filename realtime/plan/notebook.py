@@ -8,6 +8,7 @@ import inspect
 import logging
 from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from contextlib import suppress
+from contextvars import ContextVar
 from functools import wraps
 from typing import Any, Concatenate, Literal, ParamSpec, Self, TypeVar
 
@@ -16,6 +17,7 @@ from realtime.message import Msg, TextBlock, ToolResultState, UserMsg
 from realtime.module import StateModule
 from realtime.options import PositiveInt, checked
 from realtime.plan.hint import DefaultPlanToHint
+from realtime.plan.news import TELL, Announce, news_of
 from realtime.plan.plan import Plan, SubTask, SubTaskDraft, subtask_of
 from realtime.plan.storage import InMemoryPlanStorage, PlanStorageBase
 from realtime.tool import Toolkit, ToolResponse
@@ -30,6 +32,10 @@ T = TypeVar("T")
 PlanToHint = Callable[[Plan | None], str | None]
 Tool = Callable[..., Coroutine[Any, Any, ToolResponse]]
 NO_PLAN = "There is no current plan. Create one first by calling 'create_plan'."
+
+
+_BY_MODEL: ContextVar[bool] = ContextVar("by_model", default=False)
+"""Whether the model calls the tool: its next words follow the result, which asks for what is to be told."""
 
 
 class _Refusal(Exception):
@@ -58,13 +64,34 @@ def _changes(tool: Method[P]) -> ToolMethod[P]:
 
     @wraps(tool)
     async def change(self: PlanNotebook, /, *args: P.args, **kwargs: P.kwargs) -> str:
+        is_models = _BY_MODEL.get()
+        _BY_MODEL.set(False)  # what a hook changes meanwhile is the program's
         async with self._changing:
+            plan = self.current_plan
+            before = plan and plan.copy()
             told = await tool(self, *args, **kwargs)
             self._go_on()
+            news = news_of(before, self.current_plan or plan, self.announce)
         await self._call_hooks()
+        if news and is_models:
+            return f"{told} {news} {TELL}"
+        if news and self.on_news is not None:
+            self.on_news(f"{news} {TELL}")
         return told
 
     return _reads(change)
+
+
+def _called_by_model(tool: Tool) -> Tool:
+    @wraps(tool)
+    async def call(*args: Any, **kwargs: Any) -> ToolResponse:
+        token = _BY_MODEL.set(True)
+        try:
+            return await tool(*args, **kwargs)
+        finally:
+            _BY_MODEL.reset(token)
+
+    return call
 
 
 class PlanNotebook(StateModule):
@@ -73,6 +100,10 @@ class PlanNotebook(StateModule):
     The subtasks of a plan follow each other: at most one is in progress, and those before it are done or abandoned. A
     plan that another one replaces is suspended and kept in `storage`, by default in memory. `max_subtasks` bounds a
     plan; None: any number. `plan_to_hint` writes the hint for the current plan; where it returns None, there is none.
+
+    `announce`: what the user is to be told: "never" anything, "milestones" (each subtask and plan that is done), or
+    "all" changes. The result of a tool asks the model for it; what the program changes, a voice agent tells of its own
+    accord in the next silence.
 
     The tools may be called by the program, too. They return what the model reads, and with the state `error` where they
     refuse. Without a plan, those that need one raise ValueError. The state is the current plan and that of the storage.
@@ -91,11 +122,15 @@ class PlanNotebook(StateModule):
         max_subtasks: PositiveInt | None = None,
         plan_to_hint: PlanToHint | None = None,
         storage: PlanStorageBase | None = None,
+        announce: Announce = "never",
     ) -> None:
         super().__init__()
         self.max_subtasks = max_subtasks
         self.plan_to_hint: PlanToHint = plan_to_hint or DefaultPlanToHint()
         self.storage = InMemoryPlanStorage() if storage is None else storage
+        self.announce: Announce = announce
+        self.on_news: Callable[[str], None] | None = None
+        """Gets words for the model about each change by the program."""
         self.current_plan: Plan | None = None
         self._hooks: dict[str, PlanHook] = {}
         self._changing = asyncio.Lock()
@@ -263,6 +298,7 @@ class PlanNotebook(StateModule):
         finished = self._plan.copy()
         finished.finish(state, outcome)
         await self._from_storage(self.storage.add_plan(finished), "The plan could not be stored")
+        self._plan.finish(state, outcome)
         self.current_plan = None
         return f"The current plan is finished successfully as '{state}'."
 
@@ -323,7 +359,7 @@ class PlanNotebook(StateModule):
         if group != BASIC:
             toolkit.create_tool_group(group, self.description)
         for tool in self.list_tools():
-            toolkit.register(tool, group=group, read_only=tool.__name__.startswith("view_"))
+            toolkit.register(_called_by_model(tool), group=group, read_only=tool.__name__.startswith("view_"))
 
     def for_call(self) -> Self:
         """Return a notebook for one call: with a copy of the plan, and with the hooks.

@@ -17,6 +17,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from realtime.event import server as s
+from realtime.plan import Plan
 from realtime.state.latency import percentile
 from realtime.testing.errors import CaseError
 from realtime.testing.record import CallRecord, Lane, Mark, Spoken, WireFrame
@@ -135,6 +136,20 @@ def test_everybody_in_a_room_has_a_lane_and_the_floor_is_told(tmp_path: Path) ->
         ("", 900, 1_500),
     ]
     assert [(one["what"], one["who"]) for one in run["moments"]] == [("joined", "Carl"), ("left", "Carl")]
+
+
+def test_a_report_has_each_plan_as_far_as_it_came(tmp_path: Path) -> None:
+    """A program's own event may have the same name, and is left out."""
+    call = CallWriter("planned")
+    trip = Plan(name="Trip", description="Go.", expected_outcome="Gone.", subtasks=["Book", "Pack"])  # type: ignore[list-item]  # texts become subtasks
+    call.at(500, s.ServerCustomEvent(name="plan_updated", value={"plan": trip.model_dump()}))
+    trip.subtasks[0].finish("Booked.")
+    trip.suspend()
+    for ms, plan in ((700, trip.model_dump()), (900, None), (950, {"name": "Sale"}), (960, "all")):
+        call.at(ms, s.ServerCustomEvent(name="plan_updated", value={"plan": plan}))
+    (plan,) = run_of(call.record(), tmp_path)["plans"]
+    assert (plan["name"], plan["state"]) == ("Trip", "suspended")
+    assert [(one["name"], one["state"]) for one in plan["subtasks"]] == [("Book", "done"), ("Pack", "todo")]
 
 
 def test_decisions_about_voices_over_a_reply_are_marked_with_their_reasons(tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
+from realtime.plan import Plan
 from tests.web.callers import custom, page_of, reply, text
 from tests.web.callers import tell as store
 from tests.web.conftest import Scripted, ScriptedServer
@@ -226,6 +227,35 @@ def test_a_past_call_shows_its_receipts_and_corrections(page: Page, static_page:
     page.get_by_text("Corrected after you heard it").click()
     expect(page.locator(".claim dd").first).to_have_text("It said: “I have sent you the confirmation.”")
     expect(page.locator(".parts > .words")).to_have_text("I have not.")
+
+
+def test_a_plan_is_a_checklist_in_the_call_and_after_it(scripted: ScriptedServer, page: Page, static_page: str) -> None:
+    """Its states are text in a list that is announced; each changes in place."""
+    trip = Plan(name="Trip to <b>Oslo</b>", description="", expected_outcome="", subtasks=["Train", "Room"])  # type: ignore[list-item]  # texts become subtasks
+    in_call = scripted.begin()
+    box = in_call.get_by_role("group", name="The agent’s plan")
+    rows = box.get_by_role("listitem")
+    tell(scripted, "plan_updated", plan=trip.model_dump())
+    expect(rows).to_have_text(["To doTrain", "To doRoom"])
+    first = rows.first.element_handle()
+    trip.subtasks[0].finish("The 9:05.")
+    trip.suspend()
+    tell(scripted, "plan_updated", plan=trip.model_dump())
+    expect(rows).to_have_text(["DoneTrain", "To doRoom"])
+    assert first.text_content() == "DoneTrain"
+    expect(box.get_by_role("heading")).to_have_text(trip.name)
+    expect(box).to_contain_text("Put aside for now")
+    expect(box).to_have_attribute("aria-live", "polite")
+    if AXE.is_file():
+        assert faults(in_call) == []
+    tell(scripted, "plan_updated", plan=None)
+    expect(rows).to_have_count(0)
+    told = [custom("plan_updated", plan=plan) for plan in (trip.model_dump(), None)]
+    store(page, [*reply("r1", *text("i1", "Booked.")), *told])
+    page.goto(page_of(static_page))
+    expect(page.get_by_role("group", name="The agent’s plan").get_by_role("listitem")).to_have_text(
+        ["DoneTrain", "To doRoom"]
+    )
 
 
 @pytest.mark.parametrize("language", LANGUAGES)

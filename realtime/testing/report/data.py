@@ -47,6 +47,7 @@ def run_data(
         "script": [[one.who, one.from_ms, one.to_ms, one.text or "", one.barge_in] for one in record.spoken],
         "floor": story.floor,
         "moments": story.moments,
+        "plans": story.plans,
         "frames": [msgspec.structs.astuple(row) for row in frames],
         "frames_left_out": left_out,
         "audio": audio,

@@ -6,11 +6,15 @@ Pure. `realtime.testing.check.reading` decides who said what and when, so the re
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import suppress
 from itertools import accumulate
 
 import msgspec
 
+from realtime.agent.plan_of_call import PLAN_UPDATED
+from realtime.errors import BadOption
 from realtime.event import server as s
+from realtime.plan import Plan
 from realtime.state.restore import AGENT_CHANGED
 from realtime.testing.check.deeds import deed_of
 from realtime.testing.check.reading import Reading
@@ -105,6 +109,8 @@ class Story(msgspec.Struct):
     """Stretches of detected human voice."""
     floor: list[Span] = []
     moments: list[Moment] = []
+    plans: list[Plan] = []
+    """All plans of the agents, each as far as it came."""
     latencies_ms: list[float] = []
     """Latencies of the answered turns, in order."""
 
@@ -134,6 +140,7 @@ def tell(record: CallRecord) -> Story:
         story.turns.append(opening)
     story.turns += [turns[turn.number] for turn in reading.turns]
     story.floor = _floor(record)
+    story.plans = _plans(record)
     story.moments = sorted(_moments(story, record), key=lambda moment: moment.ts_ms)
     return story
 
@@ -240,6 +247,16 @@ def _floor(record: CallRecord) -> list[Span]:
             who = names.get(entry.participant_id or "", entry.participant_id or "")
             spans.append(Span(who, entry.ts_ms, record.duration_ms, entry.reason))
     return spans
+
+
+def _plans(record: CallRecord) -> list[Plan]:
+    plans: dict[str, Plan] = {}
+    for entry in record.entries:
+        if isinstance(entry, s.ServerCustomEvent) and entry.name == PLAN_UPDATED and entry.value.get("plan"):
+            with suppress(BadOption):  # a program's own event may be called so
+                plan = Plan.model_validate(entry.value["plan"])
+                plans[plan.id] = plan
+    return [*plans.values()]
 
 
 def _moments(story: Story, record: CallRecord) -> Iterator[Moment]:

@@ -1,4 +1,4 @@
-/** What a call tells about deeds: questions for consent, receipts, permissions, claims. Typed `server_custom` events. */
+/** What a call tells about deeds: questions for consent, receipts, permissions, claims, the plan. Typed `server_custom` events. */
 import type { PermissionRule, ServerCustomEvent } from "./protocol.generated.js";
 /** How a question for consent may be answered. */
 export type ConsentBy = "voice" | "card" | "either";
@@ -69,6 +69,31 @@ export interface ClaimWithheld {
     /** It could not be stopped in time. */
     readonly heard: boolean;
 }
+/** A step of a plan. */
+export interface SubTask {
+    readonly name: string;
+    readonly description: string;
+    readonly expected_outcome: string;
+    /** What came of it; null while it is not done. */
+    readonly outcome: string | null;
+    readonly state: "todo" | "in_progress" | "done" | "abandoned";
+}
+/** What an agent is to do, in steps that follow each other. */
+export interface Plan {
+    /** The same for as long as the plan changes. */
+    readonly id: string;
+    readonly name: string;
+    readonly description: string;
+    readonly expected_outcome: string;
+    readonly subtasks: readonly SubTask[];
+    /** suspended: the user has interrupted it, and it goes on later. */
+    readonly state: "todo" | "in_progress" | "suspended" | "done" | "abandoned";
+}
+/** How far the agent's plan is: it has begun, or changed. */
+export interface PlanUpdate {
+    /** Null after its end. */
+    readonly plan: Plan | null;
+}
 /** The events about deeds, by name. */
 export interface DeedEvents {
     consent_question: ConsentQuestion;
@@ -77,6 +102,7 @@ export interface DeedEvents {
     permission_updated: PermissionUpdate;
     permissions_key: PermissionsKey;
     claim_withheld: ClaimWithheld;
+    plan_updated: PlanUpdate;
 }
 /** One of them, with its name. */
 export type Deed = {

@@ -1,4 +1,4 @@
-/** What a call tells about deeds: questions for consent, receipts, permissions, claims. Typed `server_custom` events. */
+/** What a call tells about deeds: questions for consent, receipts, permissions, claims, the plan. Typed `server_custom` events. */
 
 import type { PermissionRule, ServerCustomEvent } from "./protocol.generated.ts";
 
@@ -78,6 +78,34 @@ export interface ClaimWithheld {
   readonly heard: boolean;
 }
 
+/** A step of a plan. */
+export interface SubTask {
+  readonly name: string;
+  readonly description: string;
+  readonly expected_outcome: string;
+  /** What came of it; null while it is not done. */
+  readonly outcome: string | null;
+  readonly state: "todo" | "in_progress" | "done" | "abandoned";
+}
+
+/** What an agent is to do, in steps that follow each other. */
+export interface Plan {
+  /** The same for as long as the plan changes. */
+  readonly id: string;
+  readonly name: string;
+  readonly description: string;
+  readonly expected_outcome: string;
+  readonly subtasks: readonly SubTask[];
+  /** suspended: the user has interrupted it, and it goes on later. */
+  readonly state: "todo" | "in_progress" | "suspended" | "done" | "abandoned";
+}
+
+/** How far the agent's plan is: it has begun, or changed. */
+export interface PlanUpdate {
+  /** Null after its end. */
+  readonly plan: Plan | null;
+}
+
 /** The events about deeds, by name. */
 export interface DeedEvents {
   consent_question: ConsentQuestion;
@@ -86,12 +114,14 @@ export interface DeedEvents {
   permission_updated: PermissionUpdate;
   permissions_key: PermissionsKey;
   claim_withheld: ClaimWithheld;
+  plan_updated: PlanUpdate;
 }
 
 /** One of them, with its name. */
 export type Deed = { [Name in keyof DeedEvents]: { readonly name: Name; readonly value: DeedEvents[Name] } }[keyof DeedEvents];
 
 type Check = (value: unknown) => boolean;
+type Checks<Value> = { readonly [Field in keyof Value]-?: Check };
 
 const isText: Check = (value) => typeof value === "string";
 const isTruth: Check = (value) => typeof value === "boolean";
@@ -117,8 +147,28 @@ const isRule: Check = (value) => {
   return isText(tool) && orNull(isText)(content ?? null) && oneOf("allow", "deny", "ask")(behavior);
 };
 
-const CHECKS: { readonly [Name in keyof DeedEvents]: { readonly [Field in keyof DeedEvents[Name]]-?: Check } } = {
-  consent_question: {
+const isAll =
+  <Value>(checks: Checks<Value>): Check =>
+  (value) =>
+    typeof value === "object" && value !== null && Object.entries<Check>(checks).every(([field, check]) => check((value as Record<string, unknown>)[field]));
+const isSubTask = isAll<SubTask>({
+  name: isText,
+  description: isText,
+  expected_outcome: isText,
+  outcome: orNull(isText),
+  state: oneOf("todo", "in_progress", "done", "abandoned"),
+});
+const isPlan = isAll<Plan>({
+  id: isText,
+  name: isText,
+  description: isText,
+  expected_outcome: isText,
+  subtasks: isList(isSubTask),
+  state: oneOf("todo", "in_progress", "suspended", "done", "abandoned"),
+});
+
+const CHECKS: { readonly [Name in keyof DeedEvents]: Check } = {
+  consent_question: isAll<ConsentQuestion>({
     tool_call_id: isText,
     tool: isText,
     question: isText,
@@ -128,14 +178,14 @@ const CHECKS: { readonly [Name in keyof DeedEvents]: { readonly [Field in keyof 
     why: optional(isText),
     participant: optional(isText),
     input: optional(isText),
-  },
-  consent_ignored: {
+  }),
+  consent_ignored: isAll<ConsentIgnored>({
     tool_call_id: isText,
     tool: isText,
     reason: isText,
     words: isText,
-  },
-  consent_receipt: {
+  }),
+  consent_receipt: isAll<ConsentReceipt>({
     tool_call_id: isText,
     tool: isText,
     question: isText,
@@ -150,28 +200,28 @@ const CHECKS: { readonly [Name in keyof DeedEvents]: { readonly [Field in keyof 
     participant: orNull(isText),
     recording: orNull(isText),
     done: oneOf("success", "error", "denied", "interrupted", "running"),
-  },
-  permission_updated: {
+  }),
+  permission_updated: isAll<PermissionUpdate>({
     mode: isText,
     rules: isList(isRule),
     added: isList(isRule),
     removed: isList(isRule),
     by: oneOf("user", "program", "session"),
-  },
-  permissions_key: { key: isText },
-  claim_withheld: {
+  }),
+  permissions_key: isAll<PermissionsKey>({ key: isText }),
+  claim_withheld: isAll<ClaimWithheld>({
     item_id: isText,
     response_id: isText,
     sentence: isText,
     tools: isList(isText),
     correction: isText,
     heard: isTruth,
-  },
+  }),
+  plan_updated: isAll<PlanUpdate>({ plan: orNull(isPlan) }),
 };
 
 /** What a `server_custom` event tells about deeds; null for others, and for what a program of that name has told otherwise. */
 export function readDeed({ name, value }: Pick<ServerCustomEvent, "name" | "value">): Deed | null {
   if (!Object.hasOwn(CHECKS, name)) return null;
-  const checks: Readonly<Record<string, Check>> = CHECKS[name as keyof DeedEvents];
-  return Object.entries(checks).every(([field, check]) => check(value[field])) ? ({ name, value } as unknown as Deed) : null;
+  return CHECKS[name as keyof DeedEvents](value) ? ({ name, value } as unknown as Deed) : null;
 }

@@ -15,6 +15,9 @@ export {
   type DeedEvents,
   type PermissionUpdate,
   type PermissionsKey,
+  type Plan,
+  type PlanUpdate,
+  type SubTask,
   readDeed,
 } from "./deeds.ts";
 export { type AudioDevice, type AudioDevices, canChooseSpeaker, listDevices, watchDevices } from "./devices.ts";

@@ -21,6 +21,8 @@ const RECEIPT = {
 };
 const UPDATE = { mode: "default", rules: [RULE], added: [RULE], removed: [], by: "user" };
 const CLAIM = { item_id: "a1", response_id: "r1", sentence: "I paid.", tools: ["pay"], correction: "I did not pay.", heard: false };
+const TASK = { name: "Book", description: "Find a train.", expected_outcome: "A train.", outcome: null, state: "todo", created_at: "2026", finished_at: null };
+const PLAN = { id: "p1", name: "Trip", description: "Go.", expected_outcome: "Gone.", subtasks: [TASK], state: "suspended", created_at: "2026", finished_at: null, outcome: null };
 
 test.each([
   ["consent_question", QUESTION],
@@ -31,6 +33,9 @@ test.each([
   ["consent_receipt", { ...RECEIPT, done: "running" }],
   ["permission_updated", UPDATE],
   ["claim_withheld", CLAIM],
+  ["plan_updated", { plan: PLAN }],
+  ["plan_updated", { plan: { ...PLAN, subtasks: [{ ...TASK, state: "done", outcome: "Booked." }] } }],
+  ["plan_updated", { plan: null }],
 ])("%s is told with its name", (name, value) => {
   expect(readDeed({ name, value })).toEqual({ name, value });
 });
@@ -45,6 +50,9 @@ test.each([
   ["a rule that is none", "permission_updated", { ...UPDATE, rules: [{ ...RULE, behavior: "perhaps" }] }],
   ["no list", "claim_withheld", { ...CLAIM, tools: "pay" }],
   ["no rule at all", "permission_updated", { ...UPDATE, added: [null] }],
+  ["no plan, and not null", "plan_updated", {}],
+  ["a plan of other fields", "plan_updated", { plan: { ...PLAN, subtasks: undefined } }],
+  ["a state that is none", "plan_updated", { plan: { ...PLAN, subtasks: [{ ...TASK, state: "later" }] } }],
 ])("a program's own event is none: %s", (_, name, value) => {
   expect(readDeed({ name, value })).toBeNull();
 });

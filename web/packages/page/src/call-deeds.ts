@@ -1,10 +1,11 @@
-/** What a call told about its deeds, by what it is about: receipts by tool call, withheld claims by item. */
+/** What a call told about its deeds: receipts by tool call, withheld claims by item, and its plans. */
 
-import type { ClaimWithheld, ConsentReceipt, Deed } from "@realtime-voice/client";
+import type { ClaimWithheld, ConsentReceipt, Deed, Plan } from "@realtime-voice/client";
 
 export class CallDeeds {
   readonly #receipts = new Map<string, ConsentReceipt>();
   readonly #claims = new Map<string, readonly ClaimWithheld[]>();
+  readonly #plans = new Map<string, Plan>();
 
   /** Takes what was told, once however often it is told; returns the id of the block that it is about, null for none. */
   add({ name, value }: Deed): string | null {
@@ -17,9 +18,17 @@ export class CallDeeds {
         if (!known.some(({ sentence }) => sentence === value.sentence)) this.#claims.set(value.item_id, [...known, value]);
         return value.item_id;
       }
+      case "plan_updated":
+        if (value.plan) this.#plans.set(value.plan.id, value.plan);
+        return null;
       default:
         return null;
     }
+  }
+
+  /** All plans of the call, the first one first, as far as they came. */
+  get plans(): readonly Plan[] {
+    return [...this.#plans.values()];
   }
 
   receiptOf(toolCallId: string): ConsentReceipt | null {

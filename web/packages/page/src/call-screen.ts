@@ -10,6 +10,7 @@ import { byId, drawnOncePerFrame, keepAtEnd, make, setText } from "./view/elemen
 import { KeyedList } from "./view/keyed-list.ts";
 import { renderMessage } from "./view/message-card.ts";
 import type { NoticesView } from "./view/notices-view.ts";
+import { PlanView } from "./view/plan-view.ts";
 import { SoundView } from "./view/sound-view.ts";
 
 export type CallScreenState = "connecting" | "live" | "waiting" | "ended" | "failed";
@@ -21,6 +22,8 @@ export class CallScreen {
   readonly #about = byId("about", HTMLElement);
   readonly #empty = byId("empty", HTMLElement);
   readonly #box = byId("bubbles", HTMLElement);
+  readonly #plan = byId("plan", HTMLElement);
+  readonly #plans = new PlanView(this.#plan);
   readonly #files = byId("files", HTMLElement);
   readonly #errorBox = byId("errors", HTMLDetailsElement);
   readonly #errorCount = byId("errors-count", HTMLElement);
@@ -113,7 +116,8 @@ export class CallScreen {
     const isOver = this.#state === "ended" || (info !== null && words.isCutOff(info));
     this.#box.hidden = messages.length === 0;
     // A screen reader follows a live call; nobody wants a whole call read out at once.
-    this.#box.ariaLive = this.#state === "live" ? "polite" : "off";
+    this.#box.ariaLive = this.#plan.ariaLive = this.#state === "live" ? "polite" : "off";
+    this.#plans.render(this.#reader.deeds.plans);
     this.#empty.hidden = messages.length > 0 || this.#state === "failed";
     setText(this.#empty, say(this.#state === "ended" ? "call.emptyOver" : "call.empty"));
     setText(this.#about, this.#aboutWords());

@@ -8,6 +8,7 @@ import {
   type LocalSignal,
   type PermissionRule,
   type PermissionUpdate,
+  type Plan,
   type ServerEvent,
   type ServerEventOf,
   type ToolCallBlock,
@@ -71,6 +72,8 @@ export interface Captions {
   readonly latencies: Readonly<Record<string, Wait>>;
   /** What may be done without asking; unknown until the server tells. */
   readonly permissions?: PermissionUpdate;
+  /** What the agent is to do, and how far it is; null where it has no plan any more. */
+  readonly plan?: Plan | null;
 }
 
 export const NO_CAPTIONS: Captions = { bubbles: [], latencies: {} };
@@ -103,7 +106,10 @@ export function foldCaptions(captions: Captions, event: ServerEvent | LocalSigna
   const deed = event.type === "server_custom" ? readDeed(event) : null;
   if (deed?.name === "permission_updated") return { ...captions, permissions: deed.value };
   if (deed?.name === "permissions_key") return captions;
+  if (deed?.name === "plan_updated") return { ...captions, plan: deed.value.plan };
   const bubbles = deed ? foldDeed(captions.bubbles, deed) : foldBubbles(captions.bubbles, event);
+  // The plan was that of the agent before; that of the other one is told next.
+  if (event.type === "server_custom" && event.name === "agent_changed") return { ...captions, bubbles, plan: null };
   return bubbles === captions.bubbles ? captions : { ...captions, bubbles };
 }
 
@@ -221,7 +227,7 @@ function given({ tool: work = NO_WORK }: Bubble, { input, state, suggested_rules
   return { ...work, ...asked, input: input === "{}" ? "" : input, ...(rules.length > 0 && { rules }) };
 }
 
-function foldDeed(bubbles: readonly Bubble[], deed: Exclude<Deed, { name: "permission_updated" | "permissions_key" }>): readonly Bubble[] {
+function foldDeed(bubbles: readonly Bubble[], deed: Exclude<Deed, { name: "permission_updated" | "permissions_key" | "plan_updated" }>): readonly Bubble[] {
   switch (deed.name) {
     case "consent_question": {
       const { value: question } = deed;

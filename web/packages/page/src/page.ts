@@ -26,6 +26,7 @@ import { ModelView } from "./view/model-view.ts";
 import { NoticesView } from "./view/notices-view.ts";
 import { PermissionsView } from "./view/permissions-view.ts";
 import { PicturesView } from "./view/pictures-view.ts";
+import { PlanView } from "./view/plan-view.ts";
 import { type Holds, SettingsView, closeOnBackdrop } from "./view/settings-view.ts";
 import { StartView } from "./view/start-view.ts";
 import { VoiceView } from "./view/voice-view.ts";
@@ -79,6 +80,7 @@ const background = new BackgroundTools(links, (tools) => backgroundView.render(t
 const backgroundView = new BackgroundView((tool) => void background.stop(tool));
 const settings = new SettingsView(loadPreferences(kept.always), hasConsent(kept.visit), change, (agreed) => keepConsent(kept.visit, agreed));
 const permissions = new PermissionsView(() => keepPermissionsKey(kept.always, null));
+const plan = new PlanView(byId("plan", HTMLElement));
 const tabs = new Tabs(document.baseURI, (elsewhere) => {
   if (elsewhere) notices.show("tabs", words.OTHER_TAB);
   else notices.remove("tabs");
@@ -365,6 +367,7 @@ const draw = drawnOncePerFrame(() => {
   heardView.render(shownNow.bubbles, ({ id, text: said }) => heard.heard(id, said));
   waits.render(shownNow.latencies);
   permissions.render(shownNow.permissions ?? null);
+  plan.render(shownNow.plan ? [shownNow.plan] : []);
   start.hidden = state === "ended" || shownNow.bubbles.some(({ side }) => side === "user");
   inspector.render();
 });

@@ -323,6 +323,15 @@ describe("consent", () => {
     expect(fold(update([RULE]), update([])).permissions?.rules).toEqual([]);
   });
 
+  test("the plan is the latest that was told; it goes at its end, and with its agent", () => {
+    const plan = { id: "p1", name: "Trip", description: "", expected_outcome: "", subtasks: [], state: "todo" };
+    const told = [tells("plan_updated", { plan }), tells("plan_updated", { plan: { ...plan, state: "suspended" } })];
+    expect(fold(...told).plan).toMatchObject({ id: "p1", state: "suspended" });
+    expect(fold(...told, tells("plan_updated", { plan: null })).plan).toBeNull();
+    const handed = fold(...told, tells("agent_changed", { from: "Ann", to: "Ben" }));
+    expect([handed.plan, handed.bubbles.length]).toEqual([null, 1]);
+  });
+
   test("a program's event of that name but another form changes nothing", () => {
     expect(fold(tells("consent_question", { tool_call_id: "t1" }))).toBe(NO_CAPTIONS);
   });

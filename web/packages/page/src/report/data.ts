@@ -1,5 +1,7 @@
 /** The data that a report holds, as `realtime/testing/report` writes it. Times are in ms since the call began. */
 
+import type { Plan } from "@realtime-voice/client";
+
 type Said = Readonly<{ heard: string; unheard: string; withdrawn: boolean }>;
 type Between = Readonly<{ who: string; from_ms: number; to_ms: number }>;
 
@@ -76,6 +78,7 @@ export type Run = Readonly<{
   script: readonly ScriptLine[];
   floor: readonly Span[];
   moments: readonly Moment[];
+  plans: readonly Plan[];
   frames: readonly Frame[];
   frames_left_out: number;
   audio: string | null;

@@ -9,6 +9,7 @@ import { changeText, changesCard, isChanged } from "./changes.ts";
 import type { Report, Run } from "./data.ts";
 import { FramesView } from "./frames-view.ts";
 import { card, clock, counted, inMs } from "./parts.ts";
+import { plansCard } from "./plans.ts";
 import { Timeline } from "./timeline.ts";
 import { toolDetails, turnsCard, waitsCard } from "./turns.ts";
 
@@ -97,6 +98,7 @@ function showRun(number: number): void {
   inside.push(lanes.element);
   const waits = waitsCard(run);
   if (waits) inside.push(waits);
+  if (run.plans.length) inside.push(plansCard(run.plans));
   inside.push(turnsCard(run, details, show));
   if (run.listening !== null) inside.push(card("Listening", make("pre", "listening", run.listening)));
   inside.push(frames.element);

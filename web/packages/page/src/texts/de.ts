@@ -93,6 +93,13 @@ export const DE: Texts = {
   "tool.stopName": "{name} abbrechen",
   "tool.list": "Läuft im Hintergrund",
 
+  "plan.list": "Plan des Agenten",
+  "plan.todo": "Offen",
+  "plan.in_progress": "In Arbeit",
+  "plan.done": "Erledigt",
+  "plan.abandoned": "Aufgegeben",
+  "plan.suspended": "Für den Moment zurückgestellt",
+
   "confirm.question": "Darf {name} ausgeführt werden?",
   "confirm.questionWith": "Darf {name} mit {input} ausgeführt werden?",
   "confirm.group": "Zustimmung zu {name}",

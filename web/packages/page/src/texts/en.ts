@@ -92,6 +92,13 @@ export const EN = {
   "tool.stopName": "Stop {name}",
   "tool.list": "Running in the background",
 
+  "plan.list": "The agent’s plan",
+  "plan.todo": "To do",
+  "plan.in_progress": "In progress",
+  "plan.done": "Done",
+  "plan.abandoned": "Given up",
+  "plan.suspended": "Put aside for now",
+
   "confirm.question": "May {name} run?",
   "confirm.questionWith": "May {name} run with {input}?",
   "confirm.group": "Consent to {name}",

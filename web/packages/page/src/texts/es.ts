@@ -93,6 +93,13 @@ export const ES: Texts = {
   "tool.stopName": "Detener {name}",
   "tool.list": "En segundo plano",
 
+  "plan.list": "Plan del agente",
+  "plan.todo": "Pendiente",
+  "plan.in_progress": "En curso",
+  "plan.done": "Hecho",
+  "plan.abandoned": "Abandonado",
+  "plan.suspended": "Aplazado por ahora",
+
   "confirm.question": "¿Puede ejecutarse {name}?",
   "confirm.questionWith": "¿Puede ejecutarse {name} con {input}?",
   "confirm.group": "Consentimiento para {name}",

@@ -93,6 +93,13 @@ export const ZH: Texts = {
   "tool.stopName": "停止 {name}",
   "tool.list": "后台运行",
 
+  "plan.list": "智能体的计划",
+  "plan.todo": "待办",
+  "plan.in_progress": "进行中",
+  "plan.done": "已完成",
+  "plan.abandoned": "已放弃",
+  "plan.suspended": "暂时搁置",
+
   "confirm.question": "可以运行 {name} 吗？",
   "confirm.questionWith": "可以用 {input} 运行 {name} 吗？",
   "confirm.group": "是否同意 {name}",
