@@ -139,6 +139,11 @@ class SqliteLongTermMemory(LongTermMemoryBase):
             raise UsageError(f"forget takes the id of a memory or 'all', not {which!r:.80}", code="bad_option")
         return await in_thread(self._forget, which)
 
+    async def scrub(self) -> None:
+        """Write the file anew, without what is forgotten. Raises StoreError while another process hinders it."""
+        await in_thread(self._reader.close)
+        await in_thread(self._writer.scrub)
+
     async def aclose(self) -> None:
         """See `LongTermMemoryBase.aclose`: the next use opens the file again."""
         await in_thread(self._reader.close)
@@ -216,8 +221,10 @@ class SqliteLongTermMemory(LongTermMemoryBase):
                 if deleted.rowcount:
                     gone += 1
                     connection.execute("DELETE FROM words WHERE rowid = ?", (memory_id,))
+            if which == "all":
+                connection.execute("DELETE FROM users WHERE id = ?", (user,))
             if gone:
-                connection.execute("UPDATE users SET n = n - ? WHERE id = ?", (gone, user))
+                connection.execute("UPDATE users SET n = n - ? WHERE id = ?", (gone, user))  # of one that remains
                 # Until its parts are merged the index has deleted words.
                 connection.execute("INSERT INTO words (words) VALUES ('optimize')")
             return gone

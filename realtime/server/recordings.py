@@ -46,6 +46,7 @@ class Recordings:
         return Recorder(
             self._folder / session.call_id,
             call_id=session.call_id,
+            owner=session.owner,
             started_at=iso(runtime.wall_now() - session.log.now_ms() / 1000),
             now_ms=session.log.now_ms,
             heard_ms=session.audience.played_ms,
@@ -63,7 +64,7 @@ class Recordings:
 
     async def delete(self, call_id: str) -> bool:
         """Delete the recording of an ended call; False where part of it remains (the log says why)."""
-        return not is_call_id(call_id) or await self._do(_remove, self._folder / call_id)
+        return not is_call_id(call_id) or await self._do(remove_recording, self._folder / call_id)
 
     async def n_bytes(self, call_id: str | None = None) -> int:
         """Return the bytes that all recordings take, or that of one call."""
@@ -88,7 +89,8 @@ def _sound(folder: Path) -> Sound | None:
         return None
 
 
-def _remove(folder: Path) -> bool:
+def remove_recording(folder: Path) -> bool:
+    """Delete the recording of a call; returns False where part of it remains (the log says why)."""
     try:
         shutil.rmtree(folder)
     except FileNotFoundError:

@@ -26,6 +26,7 @@ _PUT = """
 INSERT INTO sessions (user_id, session_id, state) VALUES (?, ?, ?)
 ON CONFLICT (user_id, session_id) DO UPDATE SET state = excluded.state
 """
+_LIST = "SELECT session_id FROM sessions WHERE user_id = ? ORDER BY session_id"
 _GET = "SELECT state FROM sessions WHERE user_id = ? AND session_id = ?"
 
 
@@ -57,6 +58,25 @@ class SqliteSession(StoredSession):
             return None if row is None else bytes(row[0])
 
         return await in_thread(self._file.read, act)
+
+    async def _ids(self, user_id: str) -> list[str]:
+        if not await in_thread(self.path.exists):
+            return []
+
+        def act(connection: sqlite3.Connection) -> list[str]:
+            return [one for (one,) in connection.execute(_LIST, (user_id,))]
+
+        return await in_thread(self._file.read, act)
+
+    async def _delete(self, user_id: str) -> None:
+        if not await in_thread(self.path.exists):
+            return
+
+        def act(connection: sqlite3.Connection) -> None:
+            connection.execute("DELETE FROM sessions WHERE user_id = ?", (user_id,))
+
+        await in_thread(self._file.write, act)
+        await in_thread(self._file.scrub)
 
     async def _write(self, session_id: str, user_id: str, data: bytes) -> None:
         def act(connection: sqlite3.Connection) -> None:
