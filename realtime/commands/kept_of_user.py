@@ -84,10 +84,12 @@ class CallsPlace(Place):
         calls = self._calls()
         counts = dict.fromkeys(await self.found(), 0)
         notes = [] if self._store is None else self._notes(calls)
+        stored = {info.call_id for info in calls}
         busy: list[str] = []
         was_in_room = False
         for call_id in self._call_ids(calls):
-            if self._store is not None and not self._store.claim(call_id):
+            store = self._store if call_id in stored else None
+            if store is not None and not store.claim(call_id):
                 busy.append(call_id)
                 continue
             try:
@@ -96,8 +98,8 @@ class CallsPlace(Place):
             except StoreError as error:
                 self.left.append(f"call {call_id}: {error.message}")
             finally:
-                if self._store is not None:
-                    self._store.release(call_id)
+                if store is not None:
+                    store.release(call_id)
         if busy:
             shown = ", ".join(busy[:_SHOWN]) + (", ..." if len(busy) > _SHOWN else "")
             self.left.append(

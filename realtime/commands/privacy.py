@@ -26,7 +26,8 @@ Sessions = Annotated[
     typer.Option(
         "--session",
         metavar="URL",
-        help="Sessions of your program: file:FOLDER, sqlite:FILE or redis://HOST:PORT/DB?prefix=TEXT (or unix:SOCKET). Repeatable.",
+        help="Sessions of your program: file:FOLDER, sqlite:FILE, redis://HOST:PORT/DB?prefix=TEXT or unix:SOCKET. "
+        "Repeatable.",
     ),
 ]
 Memories = Annotated[
