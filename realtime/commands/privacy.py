@@ -112,7 +112,7 @@ async def _places(
     for path in (*([recordings] if recordings is not None else []), *(memories or ()), *(plans or ())):
         if not path.exists():
             raise UsageError(f"there is no {path}: name what the server, or your program, writes", code="no_file")
-    opened = [open_session(url) for url in sessions or ()]
+    opened = [open_session(url, new=False) for url in sessions or ()]
     calls = None if store == "none" else open_store(store or own_store(), new=False)
     places: list[Place] = [CallsPlace(calls, recordings, user)]
     places += [SessionsPlace(one, user) for one in opened]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import logging
 import os
 import shutil
@@ -50,6 +51,10 @@ class JSONSession(StoredSession):
     async def _delete(self, user_id: str) -> None:
         await in_thread(self._remove, user_id)
 
+    async def drop_before(self, wall_s: float) -> int:
+        """See `StoredSession.drop_before`. Other files of the folder stay."""
+        return await in_thread(self._drop_before, wall_s)
+
     async def _read(self, session_id: str, user_id: str) -> bytes | None:
         return await in_thread(self._load, session_id, user_id)
 
@@ -95,6 +100,17 @@ class JSONSession(StoredSession):
         except OSError as error:
             raise error_of(error) from error
 
+    def _drop_before(self, wall_s: float) -> int:
+        dropped = 0
+        try:
+            for path in [*self.save_dir.glob("users/*/*.json"), *self.save_dir.glob("*.json")]:
+                if path.stat().st_mtime < wall_s and _is_session(read_file(path) or b""):
+                    path.unlink(missing_ok=True)
+                    dropped += 1
+        except OSError as error:
+            raise error_of(error) from error
+        return dropped
+
     def _folder_of(self, user_id: str) -> Path:
         return self.save_dir / "users" / check_id(user_id, "user id")
 
@@ -108,6 +124,15 @@ class JSONSession(StoredSession):
             return [path for path in named if not (read_file(path) or _END).endswith(_END)]
         except OSError as error:
             raise error_of(error) from error
+
+
+def _is_session(data: bytes) -> bool:
+    """Whether it is what a session keeps: an object with the state of each module, which is an object."""
+    try:
+        states = json.loads(data.decode("utf-8", "surrogatepass"))
+    except (ValueError, RecursionError):
+        return False
+    return isinstance(states, dict) and all(isinstance(state, dict) for state in states.values())
 
 
 def _save(path: Path, data: bytes) -> None:

@@ -33,16 +33,16 @@ def open_store(url: str, *, new: bool = True) -> Store:
     raise UsageError(f"unknown store {url!r}: use memory:, file:FOLDER or sqlite:FILE", code="unknown_store")
 
 
-def open_session(url: str) -> StoredSession:
+def open_session(url: str, *, new: bool = True) -> StoredSession:
     """Return the sessions in `file:FOLDER`, `sqlite:FILE` or `redis://HOST:PORT/DB?prefix=TEXT`.
 
-    `rediss:` is Redis with TLS, `unix:SOCKET?db=DB&prefix=TEXT` Redis on a socket. Raises UsageError for any other URL,
-    and for a missing file or folder.
+    `rediss:` is Redis with TLS, `unix:SOCKET?db=DB&prefix=TEXT` Redis on a socket. Raises UsageError for any other URL
+    and, with `new=False`, for a missing file or folder.
     """
     scheme, colon, path = url.partition(":")
     if colon and path and scheme in ("file", "sqlite"):
         place = Path(path).expanduser()
-        if not place.exists():
+        if not new and not place.exists():
             raise UsageError(f"there are no sessions in {url}: name what your program keeps them in", code="no_store")
         return JSONSession(place) if scheme == "file" else SqliteSession(place)
     # No error shows the password that may be in it.

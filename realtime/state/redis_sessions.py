@@ -102,6 +102,10 @@ class RedisSession(StoredSession):
             with _redis_errors():
                 await self._client.delete(*keys)
 
+    async def drop_before(self, wall_s: float) -> int:
+        """Raise UsageError: Redis ends the sessions itself, after `key_ttl`."""
+        raise UsageError("sessions in Redis end by the key_ttl of RedisSession", code="bad_option")
+
     async def _keys(self, user_id: str) -> list[str]:
         """Return the keys of a user's sessions. Raises StoreError."""
         beginning, _, end = self.key_of("\0", user_id).partition("\0")

@@ -90,6 +90,13 @@ class StoredSession(SessionBase):
     async def _delete(self, user_id: str) -> None:
         """Delete a user's sessions, with what is left of them in files. Raises StoreError."""
 
+    @abstractmethod
+    async def drop_before(self, wall_s: float) -> int:
+        """Delete the sessions last saved before a time; return how many there were. Raises StoreError.
+
+        The time is in seconds, as of `time.time()`.
+        """
+
     async def aclose(self) -> None:
         """Close what is open. The next use opens it again."""
 
