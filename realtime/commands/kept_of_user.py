@@ -221,7 +221,10 @@ class CallsPlace(Place):
         return [key for key in keys if self._store.note(key) is not None]
 
     def _was_in_room(self, call_id: str) -> bool:
-        return any(isinstance(entry, s.ServerRoomJoinedEvent) for entry in self._entries(call_id))
+        try:
+            return any(isinstance(entry, s.ServerRoomJoinedEvent) for entry in self._entries(call_id))
+        except StoreError:
+            return False  # a damaged log is deleted like any other
 
     def _entries(self, call_id: str) -> Iterator[Entry]:
         after_seq = 0

@@ -3,6 +3,7 @@
 import asyncio
 import json
 import random
+import sqlite3
 import threading
 import zlib
 from collections.abc import Iterator
@@ -329,6 +330,22 @@ def test_what_is_not_named_is_told_and_what_is_missing_is_an_error_before_anythi
         assert refused.exception.message.startswith(told)
         assert "secret" not in refused.exception.message
     assert files_with(WORDS["ann"], kept)
+
+
+@pytest.mark.parametrize("kept", ["sqlite"], indirect=True)
+def test_a_damaged_call_is_forgotten_and_exported_as_far_as_it_can_be_read(kept: Kept, tmp_path: Path) -> None:
+    with closing(open_store(kept.store)) as store:
+        store.delete("call_2")  # which sorts the journal
+    with closing(sqlite3.connect(kept.folder / "calls")) as calls, calls:
+        number = calls.execute("SELECT id FROM calls WHERE call_id = 'call_0'").fetchone()
+        assert calls.execute("UPDATE entries SET body = x'00' WHERE call = ?", number).rowcount
+    exported = kept.says("export-user", "ann", "--to", str(tmp_path / "of ann"))
+    assert exported.exit_code == 1
+    assert "the words of call call_0: a part of a log is damaged" in exported.output
+    assert (tmp_path / "of ann" / "calls" / "call_0" / "call.json").is_file()
+    done = kept.says("forget", "ann", "--yes")
+    assert counted(done, "Deleted:")["calls"] == 21
+    assert files_with(WORDS["ann"], kept) == set()
 
 
 @pytest.mark.parametrize("kept", ["sqlite"], indirect=True)
