@@ -103,7 +103,7 @@ class CallsPlace(Place):
         if busy:
             shown = ", ".join(busy[:_SHOWN]) + (", ..." if len(busy) > _SHOWN else "")
             self.left.append(
-                f"{len(busy)} calls that a running server has ({shown}), with what it keeps when they end: delete them "
+                f"calls that a running server has, with what it keeps when they end: {len(busy)} ({shown}); delete them "
                 "there (DELETE /api/calls/ID), or run this again when they, or the server, have ended"
             )
         if was_in_room:
@@ -203,7 +203,7 @@ class CallsPlace(Place):
         """Yield what there is of users who are not known: it may be of this one."""
         known, store = {info.call_id for info in calls}, self._store
         if store is not None and (n := sum(one.unreadable and not one.owner for one in store.calls())):
-            yield f"{n} calls whose descriptions are damaged: whose they are is not known"
+            yield f"calls with damaged descriptions, so that whose they are is not known: {n}"
         n = sum(
             self._is_recorded(name)
             and name not in known
@@ -212,7 +212,7 @@ class CallsPlace(Place):
             for name in self._recorded()
         )
         if n:
-            yield f"{n} recordings that say no user and have no stored call: whose they are is not known"
+            yield f"recordings that name no user and have no stored call: {n}"
 
     def _notes(self, calls: Sequence[CallInfo]) -> list[str]:
         assert self._store is not None

@@ -270,7 +270,7 @@ def test_beside_a_running_server_its_calls_go_on_and_no_word_of_others_is_lost(k
         stop.set()
         thread.join()
         assert done.exit_code == 1
-        assert "1 calls that a running server has (call_live)" in done.output
+        assert "calls that a running server has, with what it keeps when they end: 1 (call_live);" in done.output
         assert counted(done, "Deleted:")["calls"] == 21
         assert [info.call_id for info in server.calls("ann")] == ["call_live"]
         assert len(server.read("call_1", 1_000)) == written > 0
@@ -287,7 +287,7 @@ def test_a_folder_of_calls_that_a_server_writes_is_left_to_it(kept: Kept) -> Non
         server.write([])
         done = kept.says("forget", "ann", "--yes")
         assert done.exit_code == 1
-        assert "21 calls that a running server has (" in done.output
+        assert "calls that a running server has, with what it keeps when they end: 21 (" in done.output
         assert counted(done, "Deleted:") == dict(zip(KINDS, (0, 1, 0, 13, 50, 12), strict=True))
         assert len(server.calls("ann")) == 21
     assert kept.says("forget", "ann", "--yes").exit_code == 0
@@ -306,7 +306,7 @@ def test_what_may_be_of_the_user_or_of_another_one_stays_and_is_told(kept: Kept)
     assert (kept.folder / "sessions" / "ann_b_c.json").exists()
     for told in (
         "ann_b_c.json: its name may be that of another user",
-        "1 recordings that say no user and have no stored call",
+        "recordings that name no user and have no stored call: 1",
         "what the user said in rooms, in the calls of the others who were there",
     ):
         assert told in done.output
