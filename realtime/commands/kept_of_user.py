@@ -103,8 +103,8 @@ class CallsPlace(Place):
         if busy:
             shown = ", ".join(busy[:_SHOWN]) + (", ..." if len(busy) > _SHOWN else "")
             self.left.append(
-                f"calls that a running server has, with what it keeps when they end: {len(busy)} ({shown}); delete them "
-                "there (DELETE /api/calls/ID), or run this again when they, or the server, have ended"
+                f"calls that a running server has, with what it keeps when they end: {len(busy)} ({shown}); delete "
+                "them there (DELETE /api/calls/ID), or run this again when they, or the server, have ended"
             )
         if was_in_room:
             self.left.append("what the user said in rooms, in the calls of the others who were there")
