@@ -17,6 +17,8 @@ COMMANDS = {
     "talk": "talk:talk",
     "doctor": "doctor:doctor",
     "calls": "calls:calls",
+    "forget": "privacy:forget",
+    "export-user": "privacy:export_user",
     "replay": "kit:replay",
     "record": "kit:record_provider",
     "export": "kit:export",

@@ -461,6 +461,30 @@ def test_the_days_and_gigabytes_that_are_kept_are_those_of_the_command_line(
     assert [(plan.settings.keep_s, plan.settings.keep_bytes) for plan in plans] == [(keep_s, keep_bytes)]
 
 
+def test_sound_state_and_memory_have_a_time_each_and_need_a_place(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plans: list[Plan] = []
+
+    def start(plan: Plan, *_: object) -> None:
+        plans.append(plan)
+        raise Started
+
+    monkeypatch.setattr("realtime.commands.serve.app_of", start)
+    places = {"sound": ("--recordings", str(tmp_path)), "session": ("--session", "file:s"), "memory": ("--memory", "m")}
+    times = {kind: (f"--keep-{kind}-days", "2") for kind in places}
+    for kind in places:
+        refused = CliRunner().invoke(command_line(["serve"]), ["serve", "--store", "memory:", *times[kind]])
+        assert isinstance(refused.exception, UsageError)
+        assert refused.exception.message.startswith(f"{times[kind][0]} needs {places[kind][0]} ")
+    words = [word for kind in places for word in (*places[kind], *times[kind])]
+    result = CliRunner().invoke(command_line(["serve"]), ["serve", "--store", "memory:", *words])
+    assert isinstance(result.exception, Started)
+    (settings,) = [plan.settings for plan in plans]
+    assert {settings.keep_sound_s, settings.keep_session_s, settings.keep_memory_s} == {172_800.0}
+    assert (settings.sessions, settings.memory) == ("file:s", "m")
+
+
 @pytest.mark.parametrize("words", [("--keep-days", "-1"), ("--keep-gb", "-0.1"), ("--keep-gb", "many")])
 def test_fewer_than_no_days_or_gigabytes_are_refused_with_a_sentence(words: tuple[str, ...]) -> None:
     result = CliRunner().invoke(command_line(["serve"]), ["serve", "--store", "memory:", *words])

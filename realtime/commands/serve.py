@@ -146,6 +146,26 @@ def serve(
         float | None,
         typer.Option(min=0, help="Delete the oldest ended calls beyond this many GB, recordings included."),
     ] = None,
+    keep_sound_days: Annotated[
+        float | None, typer.Option(min=0, help="Delete recordings sooner than their calls, after this many days.")
+    ] = None,
+    session: Annotated[
+        str | None,
+        typer.Option(
+            metavar="URL",
+            help="Your program's sessions, file:FOLDER or sqlite:FILE; for --keep-session-days.",
+        ),
+    ] = None,
+    keep_session_days: Annotated[
+        float | None, typer.Option(min=0, help="Delete sessions this many days after they were saved. Default: never.")
+    ] = None,
+    memory: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Your program's long-term memory; for --keep-memory-days."),
+    ] = None,
+    keep_memory_days: Annotated[
+        float | None, typer.Option(min=0, help="Forget memories after this many days. Default: never.")
+    ] = None,
     recordings: Annotated[
         Path | None, typer.Option(metavar="FOLDER", help="Record calls whose client requests it.")
     ] = None,
@@ -176,6 +196,9 @@ def serve(
         typer.secho(f"Insecure: everyone who reaches {place} can talk with the agent at your cost.", fg="yellow")
     if cases is not None and not guarded:
         raise UsageError("--cases lets callers write files here: give a --token too", code="token_needed")
+    check_place("--keep-sound-days", keep_sound_days, "--recordings FOLDER", recordings)
+    check_place("--keep-session-days", keep_session_days, "--session URL", session)
+    check_place("--keep-memory-days", keep_memory_days, "--memory FILE", memory)
     settings = ServerSettings(
         limits=Limits(grace_s=grace, idle_s=idle, call_s=call_limit),
         max_calls_per_address=max_calls_per_address,
@@ -193,7 +216,12 @@ def serve(
         drain_s=0 if reload else drain,
         routes=routes_of(route or []),
         store=store_url(store, say=typer.echo, is_bounded=keep_gb is not None),
-        keep_s=keep_days * DAY_S if keep_days is not None else None,
+        keep_s=seconds_of(keep_days),
+        keep_sound_s=seconds_of(keep_sound_days),
+        sessions=session,
+        keep_session_s=seconds_of(keep_session_days),
+        memory=str(memory) if memory is not None else None,
+        keep_memory_s=seconds_of(keep_memory_days),
         keep_bytes=round(keep_gb * 1e9) if keep_gb is not None else None,
         lists_calls=guarded,
         recordings=writable_folder(recordings, "--recordings"),
@@ -216,6 +244,17 @@ def serve(
         typer.echo("Clients must send your token: open the page with ?token=... in its address.")
     with bound:
         runner.run(config, bound, say=typer.echo, on_started=lambda: announce(address, room, alone=target is None))
+
+
+def check_place(option: str, days: float | None, needed: str, place: object) -> None:
+    """Raise UsageError for a time to keep what has no place."""
+    if days is not None and place is None:
+        raise UsageError(f"{option} needs {needed}, which says where to look", code="bad_option")
+
+
+def seconds_of(days: float | None) -> float | None:
+    """Return the seconds of days."""
+    return None if days is None else days * DAY_S
 
 
 def choose_language_model(llm: str, environment: MutableMapping[str, str]) -> None:

@@ -21,7 +21,7 @@ from realtime.errors import UsageError
 from realtime.memory.long_term import LONG_TERM_MEMORY, LongTermMemoryBase, quoted
 from realtime.message import Msg, TextBlock
 from realtime.options import checked
-from realtime.runtime import wall_clock_iso
+from realtime.runtime import iso, wall_clock_iso
 from realtime.state.files import in_thread
 from realtime.state.sqlite_file import SqliteFile, Tables
 from realtime.tool.response import ToolResponse
@@ -58,6 +58,8 @@ _ADD = """
 INSERT INTO memories (user, said_by, text, kept_at, digest) VALUES (?, ?, ?, ?, ?) ON CONFLICT DO NOTHING
 RETURNING id
 """
+_ALL = "SELECT id, user FROM memories WHERE user = ?"
+_OLD = "SELECT id, user FROM memories WHERE kept_at < ?"
 _FIND = "SELECT rowid FROM words WHERE words MATCH ? ORDER BY rowid DESC LIMIT ?"
 _LIST = """
 SELECT memories.id, said_by, text, kept_at FROM memories JOIN users ON users.id = memories.user
@@ -139,6 +141,11 @@ class SqliteLongTermMemory(LongTermMemoryBase):
             raise UsageError(f"forget takes the id of a memory or 'all', not {which!r:.80}", code="bad_option")
         return await in_thread(self._forget, which)
 
+    async def scrub(self) -> None:
+        """Write the file anew, without what is forgotten. Raises StoreError while another process hinders it."""
+        await in_thread(self._reader.close)
+        await in_thread(self._writer.scrub)
+
     async def aclose(self) -> None:
         """See `LongTermMemoryBase.aclose`: the next use opens the file again."""
         await in_thread(self._reader.close)
@@ -207,25 +214,51 @@ class SqliteLongTermMemory(LongTermMemoryBase):
     def _forget(self, which: int | Literal["all"]) -> int:
         def act(connection: sqlite3.Connection) -> int:
             user, _ = _user(connection, self.user_id)
-            ids = [(which,)]
-            if which == "all":
-                ids = connection.execute("SELECT id FROM memories WHERE user = ?", (user,)).fetchall()
-            gone = 0
-            for (memory_id,) in ids:
-                deleted = connection.execute("DELETE FROM memories WHERE id = ? AND user = ?", (memory_id, user))
-                if deleted.rowcount:
-                    gone += 1
-                    connection.execute("DELETE FROM words WHERE rowid = ?", (memory_id,))
-            if gone:
-                connection.execute("UPDATE users SET n = n - ? WHERE id = ?", (gone, user))
-                # Until its parts are merged the index has deleted words.
-                connection.execute("INSERT INTO words (words) VALUES ('optimize')")
+            if which != "all":
+                return _delete(connection, [(which, user)])
+            gone = _delete(connection, connection.execute(_ALL, (user,)).fetchall())
+            connection.execute("DELETE FROM users WHERE id = ?", (user,))
             return gone
 
         gone = self._writer.write(act)
         # Until then the write-ahead log contains the words.
         self._writer.use(lambda connection: connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone())
         return gone
+
+
+async def forget_before(path: str | os.PathLike[str], wall_s: float) -> int:
+    """Forget what all users of the file said before a time; return how many memories there were.
+
+    The time is in seconds, as of `time.time()`. Raises StoreError.
+    """
+    if not await in_thread(Path(path).exists):
+        return 0
+    file = SqliteFile(Path(path), _MEMORIES)
+
+    def act(connection: sqlite3.Connection) -> int:
+        return _delete(connection, connection.execute(_OLD, (iso(wall_s),)).fetchall())
+
+    try:
+        gone: int = await in_thread(file.write, act)
+        if gone:
+            await in_thread(file.scrub)
+        return gone
+    finally:
+        await in_thread(file.close)
+
+
+def _delete(connection: sqlite3.Connection, memories: Iterable[tuple[int, int]]) -> int:
+    """Delete memories, given as their ids and those of their users; return how many there were."""
+    gone = 0
+    for memory_id, user in memories:
+        if connection.execute("DELETE FROM memories WHERE id = ? AND user = ?", (memory_id, user)).rowcount:
+            gone += 1
+            connection.execute("DELETE FROM words WHERE rowid = ?", (memory_id,))
+            connection.execute("UPDATE users SET n = n - 1 WHERE id = ?", (user,))
+    if gone:
+        # Until its parts are merged the index has deleted words.
+        connection.execute("INSERT INTO words (words) VALUES ('optimize')")
+    return gone
 
 
 def _user(connection: sqlite3.Connection, user_id: str) -> tuple[int, int]:

@@ -138,6 +138,17 @@ class SqlitePlanStorage(PlanStorageBase):
         rows = await self._rows("SELECT id, plan FROM plans WHERE owner = ? AND id = ?", self.owner, plan_id)
         return _read(*rows[0]) if rows else None
 
+    async def forget(self) -> int:
+        """Remove all plans of the owner, also those that cannot be read; return how many there were.
+
+        The words are gone from the file then. Raises StoreError.
+        """
+        delete = "DELETE FROM plans WHERE owner = ?"
+        n_plans = await self._run(lambda connection: connection.execute(delete, (self.owner,)).rowcount)
+        # Plans that grew may have left parts of themselves in their old pages.
+        await self._run(lambda connection: connection.execute("VACUUM"))
+        return n_plans
+
     async def _rows(self, query: str, *values: str) -> list[tuple[str, bytes]]:
         return await self._run(lambda connection: connection.execute(query, values).fetchall())
 

@@ -47,7 +47,7 @@ class KeptRules:
         """
         loop = asyncio.get_running_loop()
         if user_is_known:
-            note = _hashed("user", session.owner, session.session_id)
+            note = _note_of("user", session.owner, session.session_id)
         elif note is None and asked.key is not None:
             note = await loop.run_in_executor(self._executor, self._note_for, session, asked, asked.key)
         if note is None:
@@ -72,14 +72,14 @@ class KeptRules:
 
         Issues the key that its client asks for.
         """
-        note = _hashed("key", session.owner, shown)
+        note = _note_of("key", session.owner, shown)
         if shown and self._store.note(note) is not None:
             return note
         if not asked.keep:
             return None
         # One that is unknown, or was forgotten, is never taken over: its client may have made it up.
         key = session.permissions_key = session.runtime.new_id("permissions")
-        note = _hashed("key", session.owner, key)
+        note = _note_of("key", session.owner, key)
         self._store.put_note(note, iso(session.runtime.wall_now()), b"[]")
         return note
 
@@ -113,9 +113,18 @@ class KeptRules:
             logger.error("accepted rules could not be kept: %s", error)
 
 
-def _hashed(kind: str, *words: str) -> str:
+def notes_of(owner: str) -> str:
+    """Return how the names of all notes of a user begin."""
+    return f"{_hashed('owner', owner)[:32]}-"
+
+
+def _note_of(kind: str, owner: str, shown: str) -> str:
     """Return the name of a note in the store.
 
     Who reads it there learns no key.
     """
-    return hashlib.sha256(msgspec.json.encode([kind, *words])).hexdigest()
+    return notes_of(owner) + _hashed(kind, owner, shown)
+
+
+def _hashed(*words: str) -> str:
+    return hashlib.sha256(msgspec.json.encode(words)).hexdigest()

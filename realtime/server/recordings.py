@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import logging
+import os
 import shutil
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -21,6 +23,9 @@ if TYPE_CHECKING:
     from realtime.call.recording.sound import Sound
 
 T = TypeVar("T")
+
+CERTAIN_S = 86_400.0
+"""After so long, what was not completed never will be."""
 
 logger = logging.getLogger(__name__)
 
@@ -46,6 +51,7 @@ class Recordings:
         return Recorder(
             self._folder / session.call_id,
             call_id=session.call_id,
+            owner=session.owner,
             started_at=iso(runtime.wall_now() - session.log.now_ms() / 1000),
             now_ms=session.log.now_ms,
             heard_ms=session.audience.played_ms,
@@ -63,7 +69,23 @@ class Recordings:
 
     async def delete(self, call_id: str) -> bool:
         """Delete the recording of an ended call; False where part of it remains (the log says why)."""
-        return not is_call_id(call_id) or await self._do(_remove, self._folder / call_id)
+        return not is_call_id(call_id) or await self._do(remove_recording, self._folder / call_id)
+
+    async def drop_before(self, wall_s: float, is_live: Callable[[str], bool]) -> int:
+        """Delete the recordings that were complete before a time; return how many there were.
+
+        One that is not complete was cut off with its server, which is certain a day after its last sample.
+        """
+
+        def drop(folder: Path) -> int:
+            n_dropped = 0
+            for call_id in filter(is_call_id, os.listdir(folder) if folder.is_dir() else ()):
+                ended_s = _ended_s(folder / call_id)
+                if ended_s is not None and ended_s < wall_s and not is_live(call_id):
+                    n_dropped += remove_recording(folder / call_id)
+            return n_dropped
+
+        return await self._do(drop, self._folder)
 
     async def n_bytes(self, call_id: str | None = None) -> int:
         """Return the bytes that all recordings take, or that of one call."""
@@ -77,6 +99,17 @@ class Recordings:
         self._executor.shutdown(wait=False)
 
 
+def _ended_s(folder: Path) -> float | None:
+    """Return when a recording was complete, at the latest; None for no recording."""
+    try:
+        about = json.loads((folder / "recording.json").read_bytes())
+        latest_s = max(path.stat().st_mtime for path in folder.rglob("*"))
+    except (OSError, ValueError):
+        return None
+    is_whole = isinstance(about, dict) and about.get("input_samples") is not None
+    return latest_s if is_whole else latest_s + CERTAIN_S
+
+
 def _sound(folder: Path) -> Sound | None:
     # The first one imports the FLAC reader.
     from realtime.call.recording.sound import Sound
@@ -88,7 +121,8 @@ def _sound(folder: Path) -> Sound | None:
         return None
 
 
-def _remove(folder: Path) -> bool:
+def remove_recording(folder: Path) -> bool:
+    """Delete the recording of a call; returns False where part of it remains (the log says why)."""
     try:
         shutil.rmtree(folder)
     except FileNotFoundError:

@@ -25,7 +25,7 @@ from realtime.server.make_agent import MakeAgent, check_make_agent
 from realtime.server.models import PAGE_PROVIDERS
 from realtime.server.models import page_providers as providers_with_key
 from realtime.server.recordings import Recordings
-from realtime.server.retention import Retention, Rules
+from realtime.server.retention import Retention, Rules, aged_of
 from realtime.server.rooms import Rooms
 from realtime.server.rooms_router import rooms_router, short_body
 from realtime.server.settings import ServerSettings
@@ -90,7 +90,8 @@ def voice_router(
     )
 
     rules = Rules(settings.keep_s, settings.keep_bytes)
-    retention = Retention(calls, archive, rules) if archive is not None else None
+    aged = aged_of(settings, recordings, calls.sessions.__contains__)
+    retention = Retention(calls, archive, rules, aged) if archive is not None or aged else None
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:

@@ -89,6 +89,16 @@ class ServerSettings:
 
     None: unlimited.
     """
+    keep_sound_s: float | None = None
+    """How long after its end the recording of a call is kept; None: as long as the call."""
+    sessions: str | None = None
+    """Where the program keeps sessions (`realtime.state.open.open_session`): for `keep_session_s` alone."""
+    keep_session_s: float | None = None
+    """How long a session is kept after it was saved; None: until it is deleted."""
+    memory: str | None = None
+    """The program's file of long-term memories (`SqliteLongTermMemory`): for `keep_memory_s` alone."""
+    keep_memory_s: float | None = None
+    """How long a memory is kept; None: until it is forgotten."""
     max_kept_bytes_per_call: int = 100_000_000
     """Bytes of a call's log that are stored; the call continues beyond it. 0: unlimited."""
     max_kept_bytes_per_address: int = 4_000_000_000
@@ -116,7 +126,10 @@ class ServerSettings:
             raise ValueError("embed_origins are origins, such as https://shop.example.org, one each, without *")
         if self.max_calls_per_address < 1 or self.max_calls < 1:
             raise ValueError("a server that takes no calls is of no use: the maxima are at least 1")
-        bounds = (self.keep_s, self.keep_bytes, self.max_kept_bytes_per_call, self.max_kept_bytes_per_address)
+        bounds = (
+            *(self.keep_s, self.keep_bytes, self.max_kept_bytes_per_call, self.max_kept_bytes_per_address),
+            *(self.keep_sound_s, self.keep_session_s, self.keep_memory_s),
+        )
         if any(one is not None and one < 0 for one in bounds):
             raise ValueError("what is kept is bounded by 0 or more")
         if self.max_lag_ms <= 0 or self.max_busy <= 0:

@@ -261,7 +261,8 @@ class JsonFileStore:
             self._hold()
             try:
                 if note is None:
-                    path.unlink(missing_ok=True)
+                    for one in (path, *path.parent.glob(f".{path.name}.*part")):  # also of a writer that was killed
+                        one.unlink(missing_ok=True)
                 else:
                     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
                     replace_file(path, kept_at.encode() + b"\n" + note)
@@ -272,6 +273,17 @@ class JsonFileStore:
         """See `Store.note`."""
         data = read_file(self._note_path(key))
         return None if data is None else data.partition(b"\n")[2]
+
+    def note_keys(self, beginning: str) -> list[str]:
+        """See `Store.note_keys`."""
+        try:
+            names = os.listdir(self._folder / _NOTES)
+        except FileNotFoundError:
+            return []
+        except OSError as error:
+            raise error_of(error) from error
+        keys = (name.removesuffix(".json") for name in names if name.endswith(".json"))
+        return [key for key in keys if key.startswith(beginning) and is_call_id(key)]
 
     def drop_notes(self, before: str) -> int:
         """See `Store.drop_notes`."""
@@ -289,6 +301,15 @@ class JsonFileStore:
         if not is_call_id(key):
             raise ValueError(f"not the key of a note: {key[:140]!r}")
         return self._folder / _NOTES / f"{key}.json"
+
+    def scrub(self) -> None:
+        """See `Store.scrub`. Deleted files are gone; what a killed process did not delete goes now."""
+        with self._lock:
+            self._hold()
+            try:
+                self._end_deletions()
+            except OSError as error:
+                raise error_of(error) from error
 
     def close(self) -> None:
         """See `Store.close`."""

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import logging
 import os
+import shutil
 from pathlib import Path
 
 from realtime.options import checked
@@ -33,11 +35,25 @@ class JSONSession(StoredSession):
 
     def path_of(self, session_id: str, user_id: str = "") -> Path:
         """Return the file of a session. Raises ClientError for an id that cannot name a file."""
-        folder = self.save_dir / "users" / check_id(user_id, "user id") if user_id else self.save_dir
+        folder = self._folder_of(user_id) if user_id else self.save_dir
         return folder / f"{check_id(session_id, 'session id')}.json"
 
     def _where(self, session_id: str, user_id: str) -> str:
         return str(self.path_of(session_id, user_id).parent)
+
+    async def doubtful(self, user_id: str) -> list[str]:
+        """See `StoredSession.doubtful`: files of AgentScope whose names may say another user, too."""
+        return [str(path) for path in await in_thread(self._agentscope_files, user_id) if path.stem.count("_") > 1]
+
+    async def _ids(self, user_id: str) -> list[str]:
+        return await in_thread(self._ids_of, user_id)
+
+    async def _delete(self, user_id: str) -> None:
+        await in_thread(self._remove, user_id)
+
+    async def drop_before(self, wall_s: float) -> int:
+        """See `StoredSession.drop_before`. Other files of the folder stay."""
+        return await in_thread(self._drop_before, wall_s)
 
     async def _read(self, session_id: str, user_id: str) -> bytes | None:
         return await in_thread(self._load, session_id, user_id)
@@ -65,6 +81,58 @@ class JSONSession(StoredSession):
             return None
         logger.info("session %r is read from %s, as AgentScope keeps it", session_id, other)
         return data
+
+    def _ids_of(self, user_id: str) -> list[str]:
+        try:
+            ours = {path.stem for path in self._folder_of(user_id).glob("*.json") if not path.name.startswith(".")}
+        except OSError as error:
+            raise error_of(error) from error
+        theirs = {path.stem.removeprefix(f"{user_id}_") for path in self._certain_files(user_id)}
+        return sorted(ours | theirs)
+
+    def _remove(self, user_id: str) -> None:
+        try:
+            for path in self._certain_files(user_id):
+                path.unlink(missing_ok=True)
+            shutil.rmtree(self._folder_of(user_id))  # also what killed processes have left there
+        except FileNotFoundError:
+            pass
+        except OSError as error:
+            raise error_of(error) from error
+
+    def _drop_before(self, wall_s: float) -> int:
+        dropped = 0
+        try:
+            for path in [*self.save_dir.glob("users/*/*.json"), *self.save_dir.glob("*.json")]:
+                if path.stat().st_mtime < wall_s and _is_session(read_file(path) or b""):
+                    path.unlink(missing_ok=True)
+                    dropped += 1
+        except OSError as error:
+            raise error_of(error) from error
+        return dropped
+
+    def _folder_of(self, user_id: str) -> Path:
+        return self.save_dir / "users" / check_id(user_id, "user id")
+
+    def _certain_files(self, user_id: str) -> list[Path]:
+        return [path for path in self._agentscope_files(user_id) if path.stem.count("_") == 1]
+
+    def _agentscope_files(self, user_id: str) -> list[Path]:
+        """Return the files that AgentScope 1.x may have written for a user."""
+        try:
+            named = [path for path in self.save_dir.glob("*.json") if path.name.startswith(f"{user_id}_")]
+            return [path for path in named if not (read_file(path) or _END).endswith(_END)]
+        except OSError as error:
+            raise error_of(error) from error
+
+
+def _is_session(data: bytes) -> bool:
+    """Whether it is what a session keeps: an object with the state of each module, which is an object."""
+    try:
+        states = json.loads(data.decode("utf-8", "surrogatepass"))
+    except (ValueError, RecursionError):
+        return False
+    return isinstance(states, dict) and all(isinstance(state, dict) for state in states.values())
 
 
 def _save(path: Path, data: bytes) -> None:

@@ -132,6 +132,11 @@ class MemoryStore:
         with self._lock:
             return self._notes.get(key, ("", None))[1]
 
+    def note_keys(self, beginning: str) -> list[str]:
+        """See `Store.note_keys`."""
+        with self._lock:
+            return [key for key in self._notes if key.startswith(beginning)]
+
     def drop_notes(self, before: str) -> int:
         """See `Store.drop_notes`."""
         with self._lock:
@@ -139,6 +144,9 @@ class MemoryStore:
             for key in old:
                 del self._notes[key]
             return len(old)
+
+    def scrub(self) -> None:
+        """See `Store.scrub`: there are no files."""
 
     def close(self) -> None:
         """See `Store.close`. The calls are freed with the store."""

@@ -16,6 +16,9 @@ if TYPE_CHECKING:
 _NO_USER = "default_user"
 """In the key of a session without a user, as in AgentScope."""
 
+_IN_PATTERNS = frozenset("*?[]^-\\")
+_KEYS_AT_ONCE = 1_000
+
 
 class RedisSession(StoredSession):
     """Keeps each session as the value of `{key_prefix}user_id:{user}:session:{session}:state`, as AgentScope does.
@@ -61,6 +64,10 @@ class RedisSession(StoredSession):
         """Close the client."""
         await self._client.aclose()
 
+    async def aclose(self) -> None:
+        """Close the client, as `close` does."""
+        await self.close()
+
     async def __aenter__(self) -> Self:
         return self
 
@@ -84,6 +91,28 @@ class RedisSession(StoredSession):
             data = await (self._client.get(key) if self.key_ttl is None else self._client.getex(key, ex=self.key_ttl))
         # A client of the program may decode what it gets.
         return data.encode("utf-8", "surrogatepass") if isinstance(data, str) else data
+
+    async def _ids(self, user_id: str) -> list[str]:
+        beginning, end = len(self.key_of("", user_id)) - len(":state"), -len(":state")
+        return sorted(key[beginning:end] for key in await self._keys(user_id))
+
+    async def _delete(self, user_id: str) -> None:
+        keys = await self._keys(user_id)
+        if keys:
+            with _redis_errors():
+                await self._client.delete(*keys)
+
+    async def drop_before(self, wall_s: float) -> int:
+        """Raise UsageError: Redis ends the sessions itself, after `key_ttl`."""
+        raise UsageError("sessions in Redis end by the key_ttl of RedisSession", code="bad_option")
+
+    async def _keys(self, user_id: str) -> list[str]:
+        """Return the keys of a user's sessions. Raises StoreError."""
+        beginning, _, end = self.key_of("\0", user_id).partition("\0")
+        pattern = "".join(f"\\{one}" if one in _IN_PATTERNS else one for one in beginning) + "*" + end
+        with _redis_errors():
+            found = {key async for key in self._client.scan_iter(match=pattern, count=_KEYS_AT_ONCE)}
+        return [key if isinstance(key, str) else key.decode("utf-8", "surrogateescape") for key in found]
 
     async def _write(self, session_id: str, user_id: str, data: bytes) -> None:
         key = self.key_of(session_id, user_id)

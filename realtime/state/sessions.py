@@ -82,6 +82,44 @@ class StoredSession(SessionBase):
     async def _write(self, session_id: str, user_id: str, data: bytes) -> None:
         """Replace what is stored of a session, whole or not at all. Raises StoreError."""
 
+    @abstractmethod
+    async def _ids(self, user_id: str) -> list[str]:
+        """Return the ids of a user's sessions. Raises StoreError."""
+
+    @abstractmethod
+    async def _delete(self, user_id: str) -> None:
+        """Delete a user's sessions, with what is left of them in files. Raises StoreError."""
+
+    @abstractmethod
+    async def drop_before(self, wall_s: float) -> int:
+        """Delete the sessions last saved before a time; return how many there were. Raises StoreError.
+
+        The time is in seconds, as of `time.time()`.
+        """
+
+    async def aclose(self) -> None:
+        """Close what is open. The next use opens it again."""
+
+    async def doubtful(self, user_id: str) -> list[str]:
+        """Return what may be of this user or of another one: neither read nor forgotten."""
+        return []
+
+    async def sessions_of(self, user_id: str) -> dict[str, bytes]:
+        """Return the sessions of a user: their states, as JSON, by id. Raises StoreError."""
+        check_id(user_id, "user id")
+        states = [(session_id, await self._read(session_id, user_id)) for session_id in await self._ids(user_id)]
+        return {session_id: state for session_id, state in states if state is not None}
+
+    async def forget_user(self, user_id: str) -> int:
+        """Delete all sessions of a user; return how many there were. Raises StoreError.
+
+        A module that is saved later is kept again.
+        """
+        check_id(user_id, "user id")
+        n_sessions = len(await self._ids(user_id))
+        await self._delete(user_id)
+        return n_sessions
+
     async def save_session_state(self, session_id: str, user_id: str = "", **modules: HasState) -> None:
         """See `SessionBase`. Raises TypeError for a state without a JSON form, and says where it is.
 

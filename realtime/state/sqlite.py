@@ -317,6 +317,15 @@ class SqliteStore:
 
         return self._reader.read(act)
 
+    def note_keys(self, beginning: str) -> list[str]:
+        """See `Store.note_keys`."""
+
+        def act(connection: sqlite3.Connection) -> list[str]:
+            rows = connection.execute("SELECT key FROM notes") if _has_notes(connection) else ()
+            return [key for (key,) in rows if key.startswith(beginning)]
+
+        return self._reader.read(act)
+
     def drop_notes(self, before: str) -> int:
         """See `Store.drop_notes`."""
 
@@ -326,6 +335,11 @@ class SqliteStore:
             return connection.execute("DELETE FROM notes WHERE kept_at < ?", (before,)).rowcount
 
         return self._writer.use(act)
+
+    def scrub(self) -> None:
+        """See `Store.scrub`."""
+        self._reader.close()  # what it last read may keep the write-ahead log
+        self._writer.scrub()
 
     def close(self) -> None:
         """See `Store.close`."""

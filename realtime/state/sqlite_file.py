@@ -91,6 +91,20 @@ class SqliteFile:
         """Return the result of `act` within one transaction that writes."""
         return self.use(partial(_transacted, "BEGIN IMMEDIATE", act))
 
+    def scrub(self) -> None:
+        """Write the file anew, without what is deleted. Raises StoreError while another process hinders it.
+
+        Rows that grew may have left parts of themselves in their old pages, which `secure_delete` does not clear.
+        """
+
+        def act(connection: sqlite3.Connection) -> None:
+            connection.execute("VACUUM")
+            is_busy, _, _ = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+            if is_busy:
+                raise StoreError(f"another process reads {self._path}", code="store_busy")
+
+        self.use(act)
+
     def close(self) -> None:
         """Close the connection; the next use makes another one."""
         with self._lock:

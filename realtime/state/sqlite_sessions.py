@@ -7,25 +7,32 @@ import sqlite3
 from pathlib import Path
 
 from realtime.options import checked
+from realtime.runtime import iso
 from realtime.state.files import in_thread
 from realtime.state.sessions import StoredSession
 from realtime.state.sqlite_file import SqliteFile, Tables
 
 _SESSIONS = Tables(
     "sessions",
-    1,
+    2,
     {
         0: [
             "CREATE TABLE sessions (user_id TEXT NOT NULL, session_id TEXT NOT NULL, state BLOB NOT NULL, "
-            "PRIMARY KEY (user_id, session_id))"
-        ]
+            "kept_at TEXT NOT NULL, PRIMARY KEY (user_id, session_id))"
+        ],
+        1: [
+            "ALTER TABLE sessions ADD COLUMN kept_at TEXT NOT NULL DEFAULT ''",
+            # How old they are is not known: they are kept as long as those of today.
+            "UPDATE sessions SET kept_at = strftime('%Y-%m-%dT%H:%M:%fZ', 'now')",
+        ],
     },
     kind=0x72_74_53_45,
 )
 _PUT = """
-INSERT INTO sessions (user_id, session_id, state) VALUES (?, ?, ?)
-ON CONFLICT (user_id, session_id) DO UPDATE SET state = excluded.state
+INSERT INTO sessions (user_id, session_id, state, kept_at) VALUES (?, ?, ?, strftime('%Y-%m-%dT%H:%M:%fZ', 'now'))
+ON CONFLICT (user_id, session_id) DO UPDATE SET state = excluded.state, kept_at = excluded.kept_at
 """
+_LIST = "SELECT session_id FROM sessions WHERE user_id = ? ORDER BY session_id"
 _GET = "SELECT state FROM sessions WHERE user_id = ? AND session_id = ?"
 
 
@@ -57,6 +64,39 @@ class SqliteSession(StoredSession):
             return None if row is None else bytes(row[0])
 
         return await in_thread(self._file.read, act)
+
+    async def _ids(self, user_id: str) -> list[str]:
+        if not await in_thread(self.path.exists):
+            return []
+
+        def act(connection: sqlite3.Connection) -> list[str]:
+            return [one for (one,) in connection.execute(_LIST, (user_id,))]
+
+        return await in_thread(self._file.read, act)
+
+    async def _delete(self, user_id: str) -> None:
+        if not await in_thread(self.path.exists):
+            return
+
+        def act(connection: sqlite3.Connection) -> None:
+            connection.execute("DELETE FROM sessions WHERE user_id = ?", (user_id,))
+
+        await in_thread(self._file.write, act)
+        await in_thread(self._file.scrub)
+
+    async def drop_before(self, wall_s: float) -> int:
+        """See `StoredSession.drop_before`."""
+        if not await in_thread(self.path.exists):
+            return 0
+
+        def act(connection: sqlite3.Connection) -> int:
+            deleted = connection.execute("DELETE FROM sessions WHERE kept_at < ?", (iso(wall_s),))
+            return deleted.rowcount
+
+        dropped: int = await in_thread(self._file.write, act)
+        if dropped:
+            await in_thread(self._file.scrub)
+        return dropped
 
     async def _write(self, session_id: str, user_id: str, data: bytes) -> None:
         def act(connection: sqlite3.Connection) -> None:

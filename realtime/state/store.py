@@ -184,8 +184,19 @@ class Store(Protocol):
         """Return the note of a session; None for an unknown one."""
         ...
 
+    def note_keys(self, beginning: str) -> list[str]:
+        """Return the keys of notes that begin so."""
+        ...
+
     def drop_notes(self, before: str) -> int:
         """Forget the notes that were kept before this time; return how many those were."""
+        ...
+
+    def scrub(self) -> None:
+        """Clear what deleted calls and notes have left in files.
+
+        It takes the longer, the more is kept; writers wait meanwhile. Raises StoreError where something may remain.
+        """
         ...
 
     def close(self) -> None:

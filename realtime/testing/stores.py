@@ -281,6 +281,11 @@ def _check_notes(store: Store) -> None:
     store.put_note(key, "2026-01-02T00:00:00.000Z", None)
     _expect("a note that was forgotten", store.note(key), None)
     store.put_note("2" * 64, "2026-01-02T00:00:00.000Z", b"stays")
+    _expect("the keys of notes", store.note_keys(""), ["2" * 64])
+    _expect("the keys of notes that begin so", store.note_keys("22"), ["2" * 64])
+    _expect("the keys of notes that begin otherwise", store.note_keys("3"), [])
+    store.scrub()
+    _expect("a note beside what was cleared", store.note("2" * 64), b"stays")
     _expect("calls beside notes", [one.call_id for one in store.calls() if not one.call_id.startswith("check_")], [])
 
 

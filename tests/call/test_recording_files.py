@@ -24,6 +24,7 @@ async def test_the_folder_says_whose_recording_it_is_and_is_for_the_server_alone
     assert described(folder) == {
         "version": 1,
         "call_id": "call_1",
+        "owner": "",
         "started_at": "2026-01-01T00:00:00.000Z",
         "input_samples": None,
         "output_samples": None,
@@ -37,6 +38,7 @@ async def test_the_folder_says_whose_recording_it_is_and_is_for_the_server_alone
     assert described(folder) == {
         "version": 1,
         "call_id": "call_1",
+        "owner": "",
         "started_at": "2026-01-01T00:00:00.000Z",
         "input_hz": 8_000,
         "output_hz": OUT_HZ,

@@ -429,3 +429,24 @@ def test_redis_is_imported_only_where_it_is_used(tmp_path: Path) -> None:
         "try: s.RedisSession()\nexcept s.UsageError as error: print(error)".replace("s.UsageError", "Exception")
     )
     assert "pip install" in ran.stdout, ran.stderr
+
+
+@pytest.mark.parametrize("make", KINDS, indirect=True)
+async def test_the_sessions_of_a_user_are_found_and_forgotten_and_no_similar_user_loses_any(make: Make) -> None:
+    session = make()
+    users = ["a[n]n", "ann", "a^n", "a-n", "ANN2", "a[n]n2", "Ünal"]
+    for user in (*users, ""):
+        for name in ("s", "s[1]"):
+            await session.save_session_state(name, user, counter=Counter(len(user)))
+    for place, user in enumerate(users):
+        assert sorted(await session.sessions_of(user)) == ["s", "s[1]"]
+        assert json.loads((await session.sessions_of(user))["s"])["counter"]["number"] == len(user)
+        assert await session.forget_user(user) == 2
+        assert await session.sessions_of(user) == {}
+        assert [len(await session.sessions_of(other)) for other in users[place + 1 :]] == [2] * len(users[place + 1 :])
+        assert await session.forget_user(user) == 0
+    ours = Counter()
+    await session.load_session_state("s", counter=ours, allow_not_exist=False)
+    for user in ("", "../x", "a/b"):
+        with pytest.raises(ClientError):
+            await session.forget_user(user)

@@ -49,6 +49,7 @@ class Recorder:
     Each file has the rate of its first audio; audio of another rate is converted. If *folder* already has a recording
     (the call was rebuilt after a restart), the first free of its folders `2`, `3`, ... is used.
 
+    - *owner* is the user whose call it is.
     - *started_at* is the time of ts_ms 0 in ISO 8601; *now_ms* returns the present ts_ms (`Log.now_ms`).
     - *heard_ms(item_id)* returns the played part of an item (`Audience.played_ms`): the output has exactly that, at the
       time when it was played.
@@ -62,6 +63,7 @@ class Recorder:
         folder: Path,
         *,
         call_id: str,
+        owner: str = "",
         started_at: str,
         now_ms: Callable[[], int],
         heard_ms: Callable[[str], int],
@@ -74,7 +76,7 @@ class Recorder:
         self._on_trouble = on_trouble
         self._input = InputTrack("input", DEFAULT_INPUT_RATE_HZ)
         self._output = OutputTrack("output", DEFAULT_OUTPUT_RATE_HZ, heard_ms)
-        self._disk = Disk(folder, {"version": VERSION, "call_id": call_id, "started_at": started_at})
+        self._disk = Disk(folder, {"version": VERSION, "call_id": call_id, "owner": owner, "started_at": started_at})
         self._loop = asyncio.get_running_loop()
         self._taking = True
         self._failed = False
