@@ -9,7 +9,6 @@ from realtime.agent.long_term import Recall
 from realtime.agent.model_call import BlockIds, ModelCall, ToolResult
 from realtime.agent.reply_run import NO_RESULT, ReplyRun
 from realtime.agent.structured import ASK_FOR_TEXT, StructuredOutput
-from realtime.event import reply as r
 from realtime.message import (
     Block,
     DataBlock,
@@ -79,8 +78,6 @@ class ReActReply:
             return blocks
         blocks, events = call.close(content)
         self.run.add(*events)
-        for block in blocks:
-            self.run.keep(block)
         return blocks
 
     # -- tools ---------------------------------------------------------------------------------------------------------
@@ -151,11 +148,9 @@ class ReActReply:
         return msg
 
     def give(self, value: dict[str, Any]) -> None:
-        """Keep the object that the caller asked for; readers of the stream get it too."""
-        self.msg.structured_output = value
-        self.msg.metadata.update(value)
-        event = r.CustomEvent(reply_id=self.run.reply_id, name="structured_output", value=value)
-        self.run.add_aside(event)
+        """Keep the object that the caller asked for; the end of the reply tells it."""
+        self.run.structured_output = value
+        self.run.metadata.update(value)
 
     def interrupt(self) -> None:
         """Bring what is open to an end."""
