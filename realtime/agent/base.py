@@ -153,6 +153,9 @@ class AgentBase(Hooked):
             answer = await run.run(work, f"reply {run.reply_id} of {self.name}")
         except (asyncio.CancelledError, Exception) as error:
             return await self._after_failure(run, error)
+        if run.is_parked:
+            await self._settle(run, None)
+            return run.msg
         if not isinstance(answer, Msg):
             await self._settle(run, "completed")
             return answer
@@ -195,10 +198,11 @@ class AgentBase(Hooked):
         answer.metadata["stop_requested"] = stop.point
         return run.conclude(answer)
 
-    async def _settle(self, run: ReplyRun, reason: FinishedReason, error: str | None = None) -> None:
-        """Bring a reply to its end, whatever ended it. `error` says what went wrong."""
+    async def _settle(self, run: ReplyRun, reason: FinishedReason | None, error: str | None = None) -> None:
+        """Bring a reply to its end, whatever ended it; without a `reason` it waits. `error` says what went wrong."""
         run.start(self.name)
-        run.finish(reason, error)
+        if reason is not None:
+            run.finish(reason, error)
 
     # -- in voice calls ------------------------------------------------------------------------------------------------
 

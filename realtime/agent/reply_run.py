@@ -66,7 +66,9 @@ class ReplyRun:
         self._give_up: asyncio.TimerHandle | None = None
         self.metadata: dict[str, Any] = {}
         self.structured_output: dict[str, Any] | None = None
-        """With `metadata`, what the message has beside its blocks once it is complete."""
+        """With `metadata`, what a complete message has beside its blocks."""
+        self.is_parked = False
+        """Whether it ends here without its end: it goes on with an answer to its calls."""
         self._end: r.ReplyEndEvent | None = None
 
     # -- the task ------------------------------------------------------------------------------------------------------
@@ -121,6 +123,10 @@ class ReplyRun:
             self.msg = Msg.from_events([event])
             self._deliver(event)
         return self.msg
+
+    def resume(self, msg: Msg) -> None:
+        """Go on with a reply that began in another run: its reader has the message so far."""
+        self.msg, self.reply_id = msg, msg.id
 
     def tell(self, answer: Msg) -> None:
         """Begin the reply with a whole message, if it has not begun."""
@@ -283,7 +289,7 @@ def block_events(reply_id: str, block: Block) -> Iterator[r.AgentEvent]:
 
 
 def _timed(block: Block, told: Block) -> Block:
-    """Return the block with the times of the one that was told, where it has none."""
+    """Return the block; times that it lacks are those that were told."""
     return msgspec.structs.replace(
         block, created_at=block.created_at or told.created_at, finished_at=block.finished_at or told.finished_at
     )
