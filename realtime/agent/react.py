@@ -63,7 +63,7 @@ PLAN_TOOLS = "plan_related"
 """The group of a plan notebook's tools, for models that choose groups."""
 STOP_REPLY = "stop_reply"
 """The key in a tool's metadata that ends the reply; its value is the reason."""
-Answer = r.UserConfirmResultEvent | r.UserInterruptEvent
+Answer = r.UserConfirmResultEvent | r.ExternalExecutionResultEvent | r.UserInterruptEvent
 """What a reply that waits goes on with."""
 _NO_CALL = ToolScope()
 _NOT_OF_AGENTSCOPE: dict[str, Any] = {
@@ -173,10 +173,10 @@ class ReActAgent(ReActAgentBase):
         in `metadata`; invalid ones are sent back to the model. It is missing where the rounds did not suffice. Raises
         what the model raises, and UsageError for hooks that fail.
 
-        Outside of calls, a reply whose tool needs the user's consent waits: its message has calls that are `asking` and
-        no `finished_reason`, its stream ends without REPLY_END. It goes on with the user's answer as `msg`, a
-        UserConfirmResultEvent, or ends with a UserInterruptEvent; other messages end it as well. Raises UsageError for
-        an answer that no call waits for.
+        Outside of calls, a reply whose tool needs the user's consent, or runs in another program, waits: its message
+        has calls that are `asking` or `submitted` and no `finished_reason`, its stream ends without REPLY_END. It goes
+        on with a UserConfirmResultEvent or ExternalExecutionResultEvent as `msg`, or ends with a UserInterruptEvent;
+        messages end it as well. Raises UsageError for an answer that no call waits for.
         """
         run = self._run
         if run is None or self._reply is not None:
@@ -422,6 +422,7 @@ class ReActAgent(ReActAgentBase):
                 msg.check_answers(answer)
             except ValueError as error:
                 raise UsageError(str(error), code="not_waiting") from error
+        if isinstance(answer, r.UserConfirmResultEvent):
             calls = {call.id: call for call in msg.get_content_blocks("tool_call")}
             for one in answer.confirm_results:
                 if any(rule not in calls[one.tool_call.id].suggested_rules for rule in one.rules or ()):
@@ -437,6 +438,8 @@ class ReActAgent(ReActAgentBase):
         reply.run.add(answer)
         if isinstance(answer, r.UserInterruptEvent):
             raise asyncio.CancelledError
+        if isinstance(answer, r.ExternalExecutionResultEvent):
+            return []
         for one in answer.confirm_results:
             for rule in one.rules or ():
                 self.toolkit.permissions.add_rule(rule)
@@ -465,13 +468,25 @@ class ReActAgent(ReActAgentBase):
         decision = self.toolkit.decide(call)
         return decision.asking(call) if decision.asks and not decision.failure else None
 
+    def _runs_elsewhere(self, call: ToolCallBlock) -> bool:
+        """Whether another program runs the call."""
+        tool = self.toolkit.tools.get(call.name)
+        if current_scope() is not None or tool is None or not tool.external:
+            return False
+        decision = self.toolkit.decide(call)
+        return not (decision.denies or decision.failure)
+
     async def _act(self, reply: ReActReply, calls: Sequence[ToolCallBlock]) -> None:
         """Run the calls of a round; each has a result in the end, unless the user is asked about it."""
         questions = [question for call in calls if (question := self._question(reply, call)) is not None]
         if questions:
             reply.run.add(r.RequireUserConfirmEvent(reply_id=reply.run.reply_id, tool_calls=questions))
         asked = {question.id for question in questions}
-        calls = [call for call in calls if call.id not in asked]
+        submitted = [call for call in calls if call.id not in asked and self._runs_elsewhere(call)]
+        if submitted:
+            reply.run.add(r.RequireExternalExecutionEvent(reply_id=reply.run.reply_id, tool_calls=submitted))
+        waiting = asked | {call.id for call in submitted}
+        calls = [call for call in calls if call.id not in waiting]
         if self.parallel_tool_calls and len(calls) > 1:
             await together([self._acting(call) for call in calls])
         else:

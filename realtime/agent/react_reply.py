@@ -25,6 +25,7 @@ from realtime.model.chat.answer import has_words, without_blanks
 from realtime.model.chat.base import ChatResponse
 from realtime.model.chat.failures import ASK_AGAIN
 
+WAITING = (ToolCallState.ASKING, ToolCallState.SUBMITTED)
 REFUSED = "the user refused"
 """The result of a call that the user has refused."""
 
@@ -89,8 +90,8 @@ class ReActReply:
 
     @property
     def waits(self) -> bool:
-        """Whether a call waits for the user's consent."""
-        return any(call.state is ToolCallState.ASKING for call in self.msg.get_content_blocks("tool_call"))
+        """Whether a call waits for the user's consent, or for another program."""
+        return any(call.state in WAITING for call in self.msg.get_content_blocks("tool_call"))
 
     def take_consent(self, answers: Sequence[ConfirmResult]) -> list[ToolCallBlock]:
         """Take the user's answers to calls; return the calls that run now."""
@@ -151,9 +152,9 @@ class ReActReply:
             self.run.add(*result.end(state, note))
 
     def answer_rest(self, state: ToolResultState, note: str) -> None:
-        """Give each call without a whole result one; after a success, those that wait for the user go on waiting."""
+        """Give each call without a whole result one; after a success, those that wait go on waiting."""
         for call in self.msg.get_content_blocks("tool_call"):
-            if state is ToolResultState.SUCCESS and call.state is ToolCallState.ASKING:
+            if state is ToolResultState.SUCCESS and call.state in WAITING:
                 continue
             if self.msg.growing_content.get("tool_result", call.id) is None:
                 self.begin_result(call)

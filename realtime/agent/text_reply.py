@@ -171,7 +171,7 @@ class _Turn:
         self._news.set()
 
     def _take(self, event: r.AgentEvent) -> None:
-        """Keep the events of the agent's first reply that says something, and questions of agents behind the voice."""
+        """Keep the agent's first reply that says something, and questions within."""
         if event.reply_id in self._questions:
             self._asked.append(event)
             self._pass_on()

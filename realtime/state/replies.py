@@ -68,7 +68,7 @@ KNOWN_ITEMS = 4_096
 
 
 def is_question_within(event: s.ServerEvent) -> bool:
-    """Return whether an agent behind the voice asks for consent, or one of its tools asks something."""
+    """Return whether an agent behind the voice asks, or its tool."""
     return isinstance(event, s.AgentResponseToolUseDoneEvent) and not event.item_id
 
 

@@ -9,7 +9,7 @@ from pydantic import BaseModel
 from realtime.agent import ReActAgent
 from realtime.errors import UsageError
 from realtime.event import reply as r
-from realtime.message import ConfirmResult, Msg, PermissionRule, ToolCallBlock, UserMsg
+from realtime.message import ConfirmResult, Msg, PermissionRule, ToolCallBlock, ToolResultBlock, UserMsg
 from realtime.model.chat.base import ChatBlock
 from realtime.tool import Toolkit
 from tests.agent.thinking import HELLO, call, get_weather, react, remembered, requests_of, say, shape, types_of
@@ -170,3 +170,38 @@ async def test_consent_is_for_the_call_that_was_asked_for() -> None:
     whole = await agent(answer(first[0].reply_id, (PAY, True)))
     assert [block.state for block in whole.get_content_blocks("tool_result")] == ["denied"]
     assert till.paid == []
+
+
+def look(where: str) -> None:
+    """Looks somewhere."""
+    raise AssertionError("another program does that")
+
+
+async def test_a_tool_of_another_program_is_submitted_and_its_result_goes_on() -> None:
+    """HITL-13: allowed, submitted, finished, with the user's consent first; HITL-01: nothing has run by then."""
+    toolkit = Toolkit()
+    toolkit.register(look, external=True, confirm=True)
+    agent = react([call("look", "call_1", where="there")], say("Empty."), toolkit=toolkit)
+    events = await part(agent, HELLO)
+    (question,) = [event for event in events if isinstance(event, r.RequireUserConfirmEvent)]
+    reply_id = question.reply_id
+    events += await part(agent, answer(reply_id, (question.tool_calls[0], True)))
+    assert events[-1].type == "REQUIRE_EXTERNAL_EXECUTION"
+    state = json.loads(json.dumps(agent.state_dict()))
+    again = react(say("Empty."), toolkit=toolkit)
+    again.load_state_dict(state)
+    result = ToolResultBlock(id="call_1", name="look", output="nothing")
+    events += await part(again, r.ExternalExecutionResultEvent(reply_id=reply_id, execution_results=[result]))
+    check_replies(events)
+    folds = [Msg.from_events(events[:end]) for end in range(1, len(events) + 1)]
+    walk = [block.state for msg in folds for block in msg.get_content_blocks("tool_call")]
+    assert [*dict.fromkeys(walk)] == ["pending", "asking", "allowed", "submitted", "finished"]
+    assert shape(folds[-1].content)[1:] == ["tool_result: success nothing", "text: Empty."]
+    assert (await remembered(again))[-1].to_json() == folds[-1].to_json()
+
+
+async def test_a_tool_of_another_program_fails_where_that_cannot_be_reached() -> None:
+    toolkit = Toolkit()
+    toolkit.register(look, external=True)
+    result = await toolkit.run(call("look", "call_1", where="there"))
+    assert (result.state, "is run by another program" in result.output_text()) == ("error", True)
