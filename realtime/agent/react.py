@@ -272,13 +272,13 @@ class ReActAgent(ReActAgentBase):
         It changes the memory, gives back the hints that they took, and lets the plan go on.
         """
         before = {one.id for one in await self.memory.get_memory(prepend_summary=False)}
-        last_reply_id, hints = self._last_reply_id, [*self._hints]
+        last_reply_id, hints, parked = self._last_reply_id, [*self._hints], self._parked
         notebook = None if self.plan_notebook is None or self.plan_notebook.is_suspended else self.plan_notebook
 
         async def undo() -> None:
             messages = await self.memory.get_memory(prepend_summary=False)
             await self.memory.delete([one.id for one in messages if one.id not in before])
-            self._last_reply_id = last_reply_id
+            self._last_reply_id, self._parked = last_reply_id, parked
             self._hints = [*hints, *(hint for hint in self._hints if hint not in hints)]
             if notebook is not None:
                 await notebook.resume()
