@@ -22,6 +22,7 @@ from realtime.message import (
     PermissionBehavior,
     PermissionRule,
     TextBlock,
+    ThinkingBlock,
     ToolCallBlock,
     ToolCallState,
     ToolResultBlock,
@@ -232,6 +233,31 @@ def barge_in(script: Script) -> None:
     script.end(finished_reason="interrupted")
 
 
+def replaced(script: Script) -> None:
+    """What stands beside the blocks, and a message that the end puts in the place of what was said."""
+    script.start("reply_1", "Friday")
+    script.add(e.ThinkingBlockStartEvent, block_id="thought")
+    script.add(e.ThinkingBlockDeltaEvent, block_id="thought", delta="A picture.")
+    script.add(e.ThinkingBlockEndEvent, block_id="thought", extra={"signature": "c2ln", "thinking": "no"})
+    link = {"url": "https://example.org/a.png", "name": "a.png"}
+    script.add(e.DataBlockStartEvent, block_id="picture", media_type="image/png", **link)
+    script.add(e.DataBlockDeltaEvent, block_id="picture", data=b"nowhere")
+    script.add(e.DataBlockEndEvent, block_id="picture")
+    script.end(message={"metadata": {"sure": 0.5}, "structured_output": {"seen": ["a"]}, "unknown": 1, "name": None})
+    script.start("reply_2", "Friday")
+    script.add(e.ModelCallEndEvent, input_tokens=7, output_tokens=3)
+    script.text("text_1", "One, two")
+    content = [
+        ThinkingBlock(thinking="Hm.", id="hm", extra={"signature": "c2ln"}).model_dump(),
+        TextBlock(text="You interrupted me.", id="text_2").model_dump(),
+    ]
+    changed = {"id": "msg_2", "content": content, "usage": None, "created_at": "2026-01-01T00:00:09.000Z"}
+    script.end(finished_reason="interrupted", message=changed)
+    script.start("reply_3", "Ann", role="user")
+    script.text("text_1", "Hi")
+    script.end(message={"metadata": {"lost": True}, "content": [ToolCallBlock(id="c", name="x").model_dump()]})
+
+
 def unicode(script: Script) -> None:
     """Text of many scripts, signs that JSON escapes, and deltas that cut between joined signs."""
     script.start("reply_ü", "Frïdäy 🤖")
@@ -300,6 +326,7 @@ SCENARIOS: tuple[Callable[[Script], None], ...] = (
     confirmed_and_finished,
     external_waiting,
     barge_in,
+    replaced,
     unicode,
     hints_and_signals,
     several_replies,

@@ -87,10 +87,10 @@ class AgentBase(Hooked):
     def reply_stream(self, *args: Any, **kwargs: Any) -> AsyncGenerator[r.AgentEvent, None]:
         """Yield the events of a reply, from its start to its end. Takes the arguments of `reply`.
 
-        Their fold is the answer of an undisturbed reply, without its `metadata` and `structured_output`, and as it was
-        before `post_reply` hooks. After an interruption it is what was said until then: the words of `handle_interrupt`
-        are for callers of `reply`. Closing the stream (`contextlib.aclosing`) or cancelling its reader ends the reply.
-        Raises what `reply` raises, after the end of the reply, which says so.
+        Their fold is the message that `reply` returns. Its last event tells what `post_reply` hooks, `handle_interrupt`
+        and the agent itself have put into it beyond what was said until then: a voice does not speak that. Closing the
+        stream (`contextlib.aclosing`) or cancelling its reader ends the reply. Raises what `reply` raises, after the
+        end of the reply, which says so.
         """
 
         return events_of(lambda listener: self.begin_reply(listener, *args, **kwargs))
@@ -153,11 +153,15 @@ class AgentBase(Hooked):
             answer = await run.run(work, f"reply {run.reply_id} of {self.name}")
         except (asyncio.CancelledError, Exception) as error:
             return await self._after_failure(run, error)
-        if run.is_heard and run.msg is None and isinstance(answer, Msg):
-            run.start(answer.name, answer.role, reply_id=answer.id)
-            run.add_blocks(answer.content)
-        await self._settle(run, "completed")
-        return answer
+        if run.is_parked:
+            await self._settle(run, None)
+            return run.msg
+        if not isinstance(answer, Msg):
+            await self._settle(run, "completed")
+            return answer
+        run.tell(answer)
+        await self._settle(run, answer.finished_reason or "completed")
+        return run.conclude(answer)
 
     async def _after_failure(self, run: ReplyRun, error: BaseException) -> Any:
         """Return the answer of a reply that was interrupted or stopped; raises all other errors."""
@@ -178,27 +182,27 @@ class AgentBase(Hooked):
         if run.interrupting is not None:
             await self.observe(run.interrupting)
         answer: Any = await self.handle_interrupt(*run.args, **run.kwargs)
-        if isinstance(answer, Msg) and answer.role == "assistant" and answer.finished_reason is None:
-            answer = answer.copy()
-            answer.finished_reason = "interrupted"
-        return answer
+        return run.conclude(answer) if isinstance(answer, Msg) else answer
 
     async def _after_stop(self, run: ReplyRun, stop: StopReply) -> Any:
-        answer = msg = run.start(self.name)
-        if stop.point == "reply" and isinstance(stop.output, Msg):
-            answer = stop.output
-            if not msg.content:
-                run.add_blocks(answer.content)
+        output = stop.output if stop.point == "reply" and isinstance(stop.output, Msg) else None
+        if output is not None:
+            run.tell(output)
+        msg = run.start(self.name)
         run.add_aside(r.RequestStopEvent(reply_id=run.reply_id, source=stop.source, reason=stop.reason))
-        msg.metadata["stop_requested"] = answer.metadata["stop_requested"] = stop.point
+        run.metadata["stop_requested"] = stop.point
         await self._settle(run, "completed")
-        return answer
+        if output is None:
+            return msg
+        answer = output.copy()
+        answer.metadata["stop_requested"] = stop.point
+        return run.conclude(answer)
 
-    async def _settle(self, run: ReplyRun, reason: FinishedReason, error: str | None = None) -> None:
-        """Bring a reply to its end, whatever ended it. `error` says what went wrong."""
-        if run.is_heard:
-            run.start(self.name)
-        run.finish(reason, error)
+    async def _settle(self, run: ReplyRun, reason: FinishedReason | None, error: str | None = None) -> None:
+        """Bring a reply to its end, whatever ended it; without a `reason` it waits. `error` says what went wrong."""
+        run.start(self.name)
+        if reason is not None:
+            run.finish(reason, error)
 
     # -- in voice calls ------------------------------------------------------------------------------------------------
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
 
 import msgspec
 
@@ -60,6 +61,8 @@ class ModelCall:
         self._sent: dict[Key, str | bytes] = {}
         """What the events hold of each block of text, thinking or data."""
         self._open: dict[Key, Block] = {}
+        self._extras: dict[Key, dict[str, Any]] = {}
+        """What the ends of thoughts have told."""
 
     def start(self, model_name: str) -> r.AgentEvent:
         """Return the event that begins the call."""
@@ -105,6 +108,10 @@ class ModelCall:
                 # It grew when a later block had begun, which ended it.
                 rest = msgspec.structs.replace(block, text=block.text.removeprefix(str(sent)))
                 events += block_events(self._reply_id, self._ids.claim(rest))
+            elif isinstance(block, ThinkingBlock) and block.extra != self._extras.get(_key(block)):
+                # A signature that came when a later block had begun.
+                signature = msgspec.structs.replace(block, thinking="")
+                events += block_events(self._reply_id, self._ids.claim(signature))
         return final, [*events, self._end()]
 
     def abort(self) -> list[r.AgentEvent]:
@@ -120,6 +127,8 @@ class ModelCall:
             self._open[key] = block
             sent = whole[:0]
             yield next(iter(block_events(self._reply_id, block)))
+        elif key in self._open and isinstance(block, ThinkingBlock):
+            self._open[key] = block
         if key in self._open and len(whole) > len(sent) and whole[: len(sent)] == sent:
             self._sent[key] = whole
             yield self._delta(block, whole[len(sent) :])
@@ -139,6 +148,10 @@ class ModelCall:
     def _ended(self, key: Key, final: Block | None) -> r.AgentEvent:
         """End an open block. Text that hooks changed or removed ends with the text that it has then."""
         block, sent = self._open.pop(key), self._sent[key]
+        if isinstance(block, ThinkingBlock):
+            extra = final.extra if isinstance(final, ThinkingBlock) else block.extra
+            self._extras[key] = extra
+            return r.ThinkingBlockEndEvent(reply_id=self._reply_id, block_id=block.id, extra=extra)
         if not isinstance(block, TextBlock):
             return [*block_events(self._reply_id, block)][-1]
         text = final.text if isinstance(final, TextBlock) else ""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import aclosing
 from typing import Any
 
@@ -63,10 +63,13 @@ PLAN_TOOLS = "plan_related"
 """The group of a plan notebook's tools, for models that choose groups."""
 STOP_REPLY = "stop_reply"
 """The key in a tool's metadata that ends the reply; its value is the reason."""
+Answer = r.UserConfirmResultEvent | r.ExternalExecutionResultEvent | r.UserInterruptEvent
+"""What a reply that waits goes on with."""
 _NO_CALL = ToolScope()
 _NOT_OF_AGENTSCOPE: dict[str, Any] = {
     "_last_reply_id": None,
     "_hints": [],
+    "_parked": None,
     "long_term_memory": {},
     "_remembering": {"recorded_ids": []},
 }
@@ -144,11 +147,14 @@ class ReActAgent(ReActAgentBase):
         self._last_reply_id: str | None = None
         self._hints: list[HintBlock] = []
         """Hints that have come since the last round of a reply began."""
+        self._parked: dict[str, Any] | None = None
+        """A reply that waits for the user's answer."""
         self._compression: asyncio.Task[Any] | None = None
         self._backoff = Backoff()
         self.register_state("name")
         self.register_state("_sys_prompt")
         self.register_state("_last_reply_id")
+        self.register_state("_parked")
         self.register_state(
             "_hints", lambda hints: [hint.model_dump() for hint in hints], lambda dumped: [*map(read_block, dumped)]
         )
@@ -160,27 +166,40 @@ class ReActAgent(ReActAgentBase):
 
     # -- what callers use ----------------------------------------------------------------------------------------------
 
-    async def reply(self, msg: Messages = None, structured_model: type[BaseModel] | None = None) -> Msg:
+    async def reply(self, msg: Messages | Answer = None, structured_model: type[BaseModel] | None = None) -> Msg:
         """Answer messages; without one, what is in the memory.
 
         With `structured_model`, the answer also holds an object of that class, as `structured_output` and by its fields
         in `metadata`; invalid ones are sent back to the model. It is missing where the rounds did not suffice. Raises
         what the model raises, and UsageError for hooks that fail.
+
+        Outside of calls, a reply whose tool needs the user's consent, or runs in another program, waits: its message
+        has calls that are `asking` or `submitted` and no `finished_reason`, its stream ends without REPLY_END. It goes
+        on with a UserConfirmResultEvent or ExternalExecutionResultEvent as `msg`, or ends with a UserInterruptEvent;
+        messages end it as well. Raises UsageError for an answer that no call waits for.
         """
         run = self._run
         if run is None or self._reply is not None:
             raise UsageError("an override of `reply` calls `super().reply(...)` once", code="agent_replying")
         structured = StructuredOutput(structured_model, self.finish_function_name) if structured_model else None
-        reply = self._reply = ReActReply(run, self.name, structured, aloud=self.voice_call is not None)
         act_for(self)
-        if self._remembering is not None:
-            reply.recall = self._remembering.recall(msg, self.memory)
-        await self._take_input(reply, msg)
-        if reply.recall is not None:
-            await reply.recall.wait()
-            if self.print_hint_msg and reply.recall.message is not None:
-                await self.print(reply.recall.message, True)
-        reason = await self._rounds(reply)
+        if isinstance(msg, Answer):
+            reply = self._resumed(run, msg, structured)
+            reason = await self._rounds(reply, self._answered(reply, msg))
+        else:
+            await self._end_parked()
+            reply = self._reply = ReActReply(run, self.name, structured, aloud=self.voice_call is not None)
+            if self._remembering is not None:
+                reply.recall = self._remembering.recall(msg, self.memory)
+            await self._take_input(reply, msg)
+            if reply.recall is not None:
+                await reply.recall.wait()
+                if self.print_hint_msg and reply.recall.message is not None:
+                    await self.print(reply.recall.message, True)
+            reason = await self._rounds(reply)
+        if reason is None:
+            run.is_parked = True
+            return reply.msg
         if structured is not None and structured.value is not None:
             reply.give(structured.value)
         run.finish(reason)
@@ -253,13 +272,13 @@ class ReActAgent(ReActAgentBase):
         It changes the memory, gives back the hints that they took, and lets the plan go on.
         """
         before = {one.id for one in await self.memory.get_memory(prepend_summary=False)}
-        last_reply_id, hints = self._last_reply_id, [*self._hints]
+        last_reply_id, hints, parked = self._last_reply_id, [*self._hints], self._parked
         notebook = None if self.plan_notebook is None or self.plan_notebook.is_suspended else self.plan_notebook
 
         async def undo() -> None:
             messages = await self.memory.get_memory(prepend_summary=False)
             await self.memory.delete([one.id for one in messages if one.id not in before])
-            self._last_reply_id = last_reply_id
+            self._last_reply_id, self._parked = last_reply_id, parked
             self._hints = [*hints, *(hint for hint in self._hints if hint not in hints)]
             if notebook is not None:
                 await notebook.resume()
@@ -307,16 +326,25 @@ class ReActAgent(ReActAgentBase):
 
     # -- the rounds ----------------------------------------------------------------------------------------------------
 
-    async def _rounds(self, reply: ReActReply) -> FinishedReason:
-        for _ in range(self.max_iters):
-            while self._hints:
-                reply.take_hint(self._hints.pop(0))
-            await self._compress(reply)
-            said = await self._reasoning(reply.tool_choice)
+    async def _rounds(self, reply: ReActReply, allowed: Sequence[ToolCallBlock] | None = None) -> FinishedReason | None:
+        """Return why the reply ends; None where it waits for the user. It may go on with calls that were `allowed`."""
+        while allowed is not None or reply.n_rounds < self.max_iters:
+            if allowed is None:
+                reply.n_rounds += 1
+                while self._hints:
+                    reply.take_hint(self._hints.pop(0))
+                await self._compress(reply)
+                said = await self._reasoning(reply.tool_choice)
+                reply.run.check()
+                blocks = reply.end_call(said.content)
+                allowed = [block for block in blocks if isinstance(block, ToolCallBlock)]
+            else:
+                blocks = reply.open_round()
+            await self._act(reply, allowed)
+            allowed = None
             reply.run.check()
-            blocks = reply.end_call(said.content)
-            await self._act(reply, [block for block in blocks if isinstance(block, ToolCallBlock)])
-            reply.run.check()
+            if reply.waits:
+                return None
             reply.end_round()
             if reply.is_complete(blocks):
                 return "completed"
@@ -381,8 +409,84 @@ class ReActAgent(ReActAgentBase):
         sys_prompt = "\n\n".join(dict.fromkeys(text for text in (self.sys_prompt, instructions) if text))
         return [SystemMsg("system", sys_prompt)] if sys_prompt else []
 
-    async def _act(self, reply: ReActReply, calls: list[ToolCallBlock]) -> None:
-        """Run the calls of a round; each has a result in the end."""
+    def _resumed(self, run: ReplyRun, answer: Answer, structured: StructuredOutput | None) -> ReActReply:
+        """Return the reply that waits for this answer. Raises UsageError."""
+        if self._parked is None:
+            raise UsageError(f"no reply of {self.name} waits for an answer", code="not_waiting")
+        msg = Msg.model_validate(self._parked["message"])
+        if isinstance(answer, r.UserInterruptEvent):
+            if answer.reply_id != msg.id:
+                raise UsageError(f"reply {answer.reply_id} does not wait: {msg.id} does", code="not_waiting")
+        else:
+            try:
+                msg.check_answers(answer)
+            except ValueError as error:
+                raise UsageError(str(error), code="not_waiting") from error
+        if isinstance(answer, r.UserConfirmResultEvent):
+            calls = {call.id: call for call in msg.get_content_blocks("tool_call")}
+            for one in answer.confirm_results:
+                if any(rule not in calls[one.tool_call.id].suggested_rules for rule in one.rules or ()):
+                    raise UsageError("a rule was accepted that was not suggested for its call", code="unknown_rule")
+        run.resume(msg)
+        reply = self._reply = ReActReply(run, self.name, structured, aloud=self.voice_call is not None)
+        reply.restore(self._parked)
+        self._parked = None
+        return reply
+
+    def _answered(self, reply: ReActReply, answer: Answer) -> list[ToolCallBlock]:
+        """Take the user's answer; return the calls that run now."""
+        reply.run.add(answer)
+        if isinstance(answer, r.UserInterruptEvent):
+            raise asyncio.CancelledError
+        if isinstance(answer, r.ExternalExecutionResultEvent):
+            return []
+        for one in answer.confirm_results:
+            for rule in one.rules or ():
+                self.toolkit.permissions.add_rule(rule)
+        return reply.take_consent(answer.confirm_results)
+
+    async def _end_parked(self) -> None:
+        """Let a reply that waits end here: the conversation goes on without its answer."""
+        parked, self._parked = self._parked, None
+        if parked is not None:
+            run = ReplyRun(self.id, None, (), {})
+            run.resume(Msg.model_validate(parked["message"]))
+            reply = ReActReply(run, self.name, None)
+            reply.restore(parked)
+            reply.interrupt()
+            run.finish("interrupted")
+            await self._remember(reply)
+
+    def _question(self, reply: ReActReply, call: ToolCallBlock) -> ToolCallBlock | None:
+        """Return the call as the user is asked about it; None where no one is asked here.
+
+        In a call, that asks; and within another tool there is no one to ask.
+        """
+        is_object = reply.structured is not None and call.name == reply.structured.function_name
+        if current_scope() is not None or self._is_of_call(call) or is_object or reply.has_consent(call):
+            return None
+        decision = self.toolkit.decide(call)
+        return decision.asking(call) if decision.asks and not decision.failure else None
+
+    def _runs_elsewhere(self, call: ToolCallBlock) -> bool:
+        """Whether another program runs the call."""
+        tool = self.toolkit.tools.get(call.name)
+        if current_scope() is not None or tool is None or not tool.external:
+            return False
+        decision = self.toolkit.decide(call)
+        return not (decision.denies or decision.failure)
+
+    async def _act(self, reply: ReActReply, calls: Sequence[ToolCallBlock]) -> None:
+        """Run the calls of a round; each has a result in the end, unless the user is asked about it."""
+        questions = [question for call in calls if (question := self._question(reply, call)) is not None]
+        if questions:
+            reply.run.add(r.RequireUserConfirmEvent(reply_id=reply.run.reply_id, tool_calls=questions))
+        asked = {question.id for question in questions}
+        submitted = [call for call in calls if call.id not in asked and self._runs_elsewhere(call)]
+        if submitted:
+            reply.run.add(r.RequireExternalExecutionEvent(reply_id=reply.run.reply_id, tool_calls=submitted))
+        waiting = asked | {call.id for call in submitted}
+        calls = [call for call in calls if call.id not in waiting]
         if self.parallel_tool_calls and len(calls) > 1:
             await together([self._acting(call) for call in calls])
         else:
@@ -438,7 +542,7 @@ class ReActAgent(ReActAgentBase):
                 yield ToolResponse([TextBlock(text=denial_of(decision))], state=ToolResultState.DENIED)
             elif around is not None and around.concerns(decision):
                 yield await self._run_in(around, call, decide)
-            elif decision.asks:
+            elif decision.asks and not reply.has_consent(call):
                 yield ToolResponse([TextBlock(text=NEEDS_CONSENT)], state=ToolResultState.DENIED)
             else:
                 async with aclosing(self.toolkit.call_tool_function(call, failure=decision.failure)) as responses:
@@ -474,9 +578,11 @@ class ReActAgent(ReActAgentBase):
 
     # -- the end of a reply --------------------------------------------------------------------------------------------
 
-    async def _settle(self, run: ReplyRun, reason: FinishedReason, error: str | None = None) -> None:
+    async def _settle(self, run: ReplyRun, reason: FinishedReason | None, error: str | None = None) -> None:
         reply, self._reply = self._reply, None
-        if reply is None:
+        if reply is not None and reason is None:
+            self._parked = reply.parked()
+        elif reply is None:
             # The reply ended before it began, such as in a hook.
             given = run.args[0] if run.args else run.kwargs.get("msg")
             await self.memory.add(given if is_messages(given) else None)

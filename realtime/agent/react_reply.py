@@ -2,27 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from realtime.agent.long_term import Recall
 from realtime.agent.model_call import BlockIds, ModelCall, ToolResult
 from realtime.agent.reply_run import NO_RESULT, ReplyRun
 from realtime.agent.structured import ASK_FOR_TEXT, StructuredOutput
-from realtime.event import reply as r
 from realtime.message import (
     Block,
+    ConfirmResult,
     DataBlock,
     HintBlock,
     Msg,
     TextBlock,
     ToolCallBlock,
+    ToolCallState,
     ToolResultState,
     UserMsg,
 )
 from realtime.model.chat.answer import has_words, without_blanks
 from realtime.model.chat.base import ChatResponse
 from realtime.model.chat.failures import ASK_AGAIN
+
+WAITING = (ToolCallState.ASKING, ToolCallState.SUBMITTED)
+REFUSED = "the user refused"
+"""The result of a call that the user has refused."""
 
 
 class ReActReply:
@@ -55,6 +60,54 @@ class ReActReply:
         """Whether the object is there and its text is not."""
         self._round_ends = [0]
         """The number of blocks at the end of each round; the first number is what the summary holds."""
+        self._consents: dict[str, ToolCallBlock] = {}
+        """The calls that the user has consented to, by id."""
+        self.n_rounds = 0
+        """How often the model was asked."""
+
+    # -- waiting for the user ------------------------------------------------------------------------------------------
+
+    def parked(self) -> dict[str, Any]:
+        """Return what it needs to go on later, as JSON builtins."""
+        return {
+            "message": self.msg.model_dump(),
+            "round_ends": [*self._round_ends],
+            "n_rounds": self.n_rounds,
+            "is_text_due": self._is_text_due,
+            "tool_choice": self.tool_choice,
+            "object": None if self.structured is None else self.structured.value,
+        }
+
+    def restore(self, parked: Mapping[str, Any]) -> None:
+        """Go on where `parked` was; the run has its message."""
+        self.is_begun = True
+        for block in self.msg.content:
+            self._ids.claim(block)
+        self._round_ends, self.n_rounds = [*parked["round_ends"]], parked["n_rounds"]
+        self._is_text_due, self.tool_choice = parked["is_text_due"], parked["tool_choice"]
+        if self.structured is not None:
+            self.structured.value = parked["object"]
+
+    @property
+    def waits(self) -> bool:
+        """Whether a call waits for the user's consent, or for another program."""
+        return any(call.state in WAITING for call in self.msg.get_content_blocks("tool_call"))
+
+    def take_consent(self, answers: Sequence[ConfirmResult]) -> list[ToolCallBlock]:
+        """Take the user's answers to calls; return the calls that run now."""
+        for answer in answers:
+            call = self.msg.growing_content.get("tool_call", answer.tool_call.id)
+            if isinstance(call, ToolCallBlock) and answer.confirmed:
+                self._consents[call.id] = call
+            elif isinstance(call, ToolCallBlock):
+                self.begin_result(call)
+                self.end_result(call, ToolResultState.DENIED, REFUSED)
+        return [*self._consents.values()]
+
+    def has_consent(self, call: ToolCallBlock) -> bool:
+        """Whether the user has consented to this very call."""
+        allowed = self._consents.get(call.id)
+        return allowed is not None and (allowed.name, allowed.input) == (call.name, call.input)
 
     # -- the model -----------------------------------------------------------------------------------------------------
 
@@ -79,8 +132,6 @@ class ReActReply:
             return blocks
         blocks, events = call.close(content)
         self.run.add(*events)
-        for block in blocks:
-            self.run.keep(block)
         return blocks
 
     # -- tools ---------------------------------------------------------------------------------------------------------
@@ -101,8 +152,10 @@ class ReActReply:
             self.run.add(*result.end(state, note))
 
     def answer_rest(self, state: ToolResultState, note: str) -> None:
-        """Give each call without a whole result one."""
+        """Give each call without a whole result one; after a success, those that wait go on waiting."""
         for call in self.msg.get_content_blocks("tool_call"):
+            if state is ToolResultState.SUCCESS and call.state in WAITING:
+                continue
             if self.msg.growing_content.get("tool_result", call.id) is None:
                 self.begin_result(call)
             self.end_result(call, state, note)
@@ -121,6 +174,10 @@ class ReActReply:
     def end_round(self) -> None:
         """Note that a round is over."""
         self._round_ends.append(len(self.msg.content))
+
+    def open_round(self) -> list[Block]:
+        """Return the blocks since the last round."""
+        return self.msg.content[self._round_ends[-1] :]
 
     def rounds(self) -> list[Msg]:
         """Return the rounds outside the summary, each as a message."""
@@ -151,11 +208,9 @@ class ReActReply:
         return msg
 
     def give(self, value: dict[str, Any]) -> None:
-        """Keep the object that the caller asked for; readers of the stream get it too."""
-        self.msg.structured_output = value
-        self.msg.metadata.update(value)
-        event = r.CustomEvent(reply_id=self.run.reply_id, name="structured_output", value=value)
-        self.run.add_aside(event)
+        """Keep the object that the caller asked for; the end of the reply tells it."""
+        self.run.structured_output = value
+        self.run.metadata.update(value)
 
     def interrupt(self) -> None:
         """Bring what is open to an end."""

@@ -23,7 +23,7 @@ from realtime.event import reply as r
 from realtime.event import server as s
 from realtime.event.base import Item
 from realtime.event.config import SessionConfig
-from realtime.message import Msg
+from realtime.message import Msg, fold_messages
 from realtime.message.outcome import Usage
 from realtime.permission import PermissionEngine
 from realtime.runtime import Runtime
@@ -188,8 +188,9 @@ class RealtimeAgent(AgentSpec):
 
         The agent still speaks as in any call; `keeps_audio` puts the speech into the events as well. The turn begins
         when nothing is being said any more; callers are served in order. The user may cut the words of the reply by
-        speaking. Answer tools that run in the client, and calls that ask for the user's consent, with `send`. Closing
-        the stream (`contextlib.aclosing`) or cancelling its reader cancels the response.
+        speaking. A question of an agent behind the voice comes in between, as a reply of its own (`fold_messages` keeps
+        them apart). Answer tools that run in the client, and calls that ask for the user's consent, with `send`.
+        Closing the stream (`contextlib.aclosing`) or cancelling its reader cancels the response.
 
         Raises UsageError before `start`, ClientError for what the model cannot take, ProviderError where it refuses.
         """
@@ -200,7 +201,8 @@ class RealtimeAgent(AgentSpec):
     async def reply(self, msg: Msg) -> Msg:
         """Return the whole reply to `msg` (see `reply_stream`); `finished_reason` is `error` if it failed."""
         async with aclosing(self.reply_stream(msg)) as events:
-            return Msg.from_events([event async for event in events])
+            own, *_ = fold_messages([event async for event in events])
+        return own
 
     async def __call__(self, msg: Msg) -> Msg:
         """Return the whole reply to `msg`, as `reply` does."""

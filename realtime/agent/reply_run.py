@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import AsyncGenerator, Callable, Coroutine, Iterator
-from typing import Any
+from typing import Any, assert_never
+
+import msgspec
 
 from realtime.agent.tasks import end_task, leave_behind
 from realtime.errors import RealtimeError
@@ -21,8 +24,11 @@ from realtime.message import (
     ThinkingBlock,
     ToolCallBlock,
     ToolResultBlock,
+    canonical_json,
 )
-from realtime.runtime import unique_id
+from realtime.runtime import unique_id, wall_clock_iso
+
+logger = logging.getLogger(__name__)
 
 NO_RESULT = "The tool call was interrupted."
 """The result of a call that has none when its reply ends."""
@@ -58,6 +64,11 @@ class ReplyRun:
         self._task: asyncio.Task[Any] | None = None
         self._given_up: asyncio.Future[None] | None = None
         self._give_up: asyncio.TimerHandle | None = None
+        self.metadata: dict[str, Any] = {}
+        self.structured_output: dict[str, Any] | None = None
+        """With `metadata`, what a complete message has beside its blocks."""
+        self.is_parked = False
+        """Whether it ends here without its end: it goes on with an answer to its calls."""
         self._end: r.ReplyEndEvent | None = None
 
     # -- the task ------------------------------------------------------------------------------------------------------
@@ -104,14 +115,24 @@ class ReplyRun:
 
     # -- the events ----------------------------------------------------------------------------------------------------
 
-    def start(self, name: str, role: Role = "assistant", *, reply_id: str | None = None) -> Msg:
-        """Begin the reply, if it has not begun; return its message."""
+    def start(self, name: str, role: Role = "assistant", **fields: Any) -> Msg:
+        """Begin the reply, if it has not begun; return its message. `fields`: its `reply_id` and `created_at`."""
         if self.msg is None:
-            self.reply_id = reply_id or self.reply_id
-            event = r.ReplyStartEvent(reply_id=self.reply_id, session_id=self._session_id, name=name, role=role)
+            self.reply_id = fields.setdefault("reply_id", self.reply_id)
+            event = r.ReplyStartEvent(session_id=self._session_id, name=name, role=role, **fields)
             self.msg = Msg.from_events([event])
             self._deliver(event)
         return self.msg
+
+    def resume(self, msg: Msg) -> None:
+        """Go on with a reply that began in another run: its reader has the message so far."""
+        self.msg, self.reply_id = msg, msg.id
+
+    def tell(self, answer: Msg) -> None:
+        """Begin the reply with a whole message, if it has not begun."""
+        if self.msg is None:
+            self.start(answer.name, answer.role, reply_id=answer.id, created_at=answer.created_at)
+            self.add_blocks(answer.content)
 
     def add(self, *events: r.AgentEvent) -> None:
         """Fold events into the message and hand them to the listener. What comes after the end is dropped."""
@@ -125,27 +146,62 @@ class ReplyRun:
         self._deliver(event)
 
     def add_blocks(self, blocks: list[Block]) -> None:
-        """Add the events of whole blocks."""
+        """Add the events of whole blocks; of two of one id the first."""
         for block in blocks:
-            self.add(*block_events(self.reply_id, block))
-            self.keep(block)
-
-    def keep(self, block: Block) -> None:
-        """Keep in the message what no event carries: a signature of thinking, data behind a URL."""
-        if self.msg is None:
-            return
-        if isinstance(block, ThinkingBlock) and block.extra:
-            self.msg.growing_content.change("thinking", block.id, extra=block.extra)
-        elif isinstance(block, DataBlock) and not isinstance(block.source, Base64Source):
-            self.msg.growing_content.add(block)
+            if self.msg is None or self.msg.growing_content.get(block.type, block.id) is None:
+                self.add(*block_events(self.reply_id, block))
 
     def finish(self, reason: FinishedReason, error: str | None = None) -> None:
         """Complete the message; the event follows with `deliver_end`. Does nothing the second time."""
         if self._end is None and self.msg is not None:
+            given = {"metadata": self.metadata, "structured_output": self.structured_output}
             self._end = r.ReplyEndEvent(
-                reply_id=self.reply_id, session_id=self._session_id, finished_reason=reason, error=error
+                reply_id=self.reply_id,
+                session_id=self._session_id,
+                finished_reason=reason,
+                error=error,
+                message={name: value for name, value in given.items() if value},
             )
             self.msg.append_event(self._end)
+
+    def conclude(self, answer: Msg) -> Msg:
+        """Return a complete reply's answer; its end tells what it is beyond the message.
+
+        It is another one where a hook has changed it, after an interruption, and where an agent made it itself.
+        """
+        if self._end is None or self.msg is None or answer is self.msg:
+            return answer
+        told, end, answer = self.msg, self._end, answer.copy()
+        if answer.finished_at is None:
+            answer.finished_at = told.finished_at = wall_clock_iso()
+            end = msgspec.structs.replace(end, created_at=answer.finished_at)
+        answer.finished_reason = answer.finished_reason or end.finished_reason
+        if len(answer.content) == len(told.content):
+            timed = [*map(_timed, answer.content, told.content)]
+            answer.content = told.content if timed == told.content else answer.content
+        before, after = told.model_dump(), self._tellable(answer).model_dump()
+        changes = {name: after[name] for name in after if after[name] != before[name]}
+        self._end = msgspec.structs.replace(end, message={**end.message, **changes})
+        return answer
+
+    def _tellable(self, answer: Msg) -> Msg:
+        """Return the message without values that are no JSON: an agent may put anything into its `metadata`."""
+        tellable = answer.copy()
+        tellable.metadata = self._json(answer.metadata)
+        if answer.structured_output is not None:
+            tellable.structured_output = self._json(answer.structured_output)
+        return tellable
+
+    def _json(self, values: dict[str, Any]) -> dict[str, Any]:
+        kept = {}
+        for name, value in values.items():
+            try:
+                canonical_json(msgspec.to_builtins({name: value}))
+                kept[name] = value
+            except (TypeError, ValueError):
+                kind = type(value).__name__
+                logger.warning("reply %s: readers of its events do not get a %s, which is no JSON", self.reply_id, kind)
+        return kept
 
     def deliver_end(self) -> None:
         """Hand the end to the listener, which gets nothing more."""
@@ -197,33 +253,46 @@ def error_text(error: BaseException) -> str:
 
 
 def block_events(reply_id: str, block: Block) -> Iterator[r.AgentEvent]:
-    """Yield the events of a whole block; none for data behind a URL, which no event can carry."""
+    """Yield the events of a whole block; its times, where it has them, are theirs."""
+    begins: dict[str, Any] = {} if block.created_at is None else {"created_at": block.created_at}
+    ends: dict[str, Any] = {} if block.finished_at is None else {"created_at": block.finished_at}
     match block:
         case TextBlock():
-            yield r.TextBlockStartEvent(reply_id=reply_id, block_id=block.id)
+            yield r.TextBlockStartEvent(reply_id=reply_id, block_id=block.id, **begins)
             yield r.TextBlockDeltaEvent(reply_id=reply_id, block_id=block.id, delta=block.text)
-            yield r.TextBlockEndEvent(reply_id=reply_id, block_id=block.id)
+            yield r.TextBlockEndEvent(reply_id=reply_id, block_id=block.id, **ends)
         case ThinkingBlock():
-            yield r.ThinkingBlockStartEvent(reply_id=reply_id, block_id=block.id)
+            yield r.ThinkingBlockStartEvent(reply_id=reply_id, block_id=block.id, **begins)
             yield r.ThinkingBlockDeltaEvent(reply_id=reply_id, block_id=block.id, delta=block.thinking)
-            yield r.ThinkingBlockEndEvent(reply_id=reply_id, block_id=block.id)
-        case DataBlock(source=Base64Source() as source):
-            yield r.DataBlockStartEvent(reply_id=reply_id, block_id=block.id, media_type=source.media_type)
-            yield r.DataBlockDeltaEvent(reply_id=reply_id, block_id=block.id, data=source.data)
-            yield r.DataBlockEndEvent(reply_id=reply_id, block_id=block.id)
+            yield r.ThinkingBlockEndEvent(reply_id=reply_id, block_id=block.id, extra=block.extra, **ends)
+        case DataBlock(source=source, name=name):
+            url = None if isinstance(source, Base64Source) else source.url
+            yield r.DataBlockStartEvent(
+                reply_id=reply_id, block_id=block.id, media_type=source.media_type, url=url, name=name, **begins
+            )
+            if isinstance(source, Base64Source):
+                yield r.DataBlockDeltaEvent(reply_id=reply_id, block_id=block.id, data=source.data)
+            yield r.DataBlockEndEvent(reply_id=reply_id, block_id=block.id, **ends)
         case HintBlock():
-            yield r.HintBlockEvent(reply_id=reply_id, block_id=block.id, hint=block.hint, source=block.source)
+            yield r.HintBlockEvent(reply_id=reply_id, block_id=block.id, hint=block.hint, source=block.source, **begins)
         case ToolCallBlock():
-            yield r.ToolCallStartEvent(reply_id=reply_id, tool_call_id=block.id, tool_call_name=block.name)
+            yield r.ToolCallStartEvent(reply_id=reply_id, tool_call_id=block.id, tool_call_name=block.name, **begins)
             if block.input:
                 yield r.ToolCallDeltaEvent(reply_id=reply_id, tool_call_id=block.id, delta=block.input)
-            yield r.ToolCallEndEvent(reply_id=reply_id, tool_call_id=block.id)
+            yield r.ToolCallEndEvent(reply_id=reply_id, tool_call_id=block.id, **ends)
         case ToolResultBlock():
-            yield r.ToolResultStartEvent(reply_id=reply_id, tool_call_id=block.id, tool_call_name=block.name)
+            yield r.ToolResultStartEvent(reply_id=reply_id, tool_call_id=block.id, tool_call_name=block.name, **begins)
             yield from output_events(reply_id, block)
-            yield r.ToolResultEndEvent(reply_id=reply_id, tool_call_id=block.id, state=block.state)
+            yield r.ToolResultEndEvent(reply_id=reply_id, tool_call_id=block.id, state=block.state, **ends)
         case _:
-            return
+            assert_never(block)
+
+
+def _timed(block: Block, told: Block) -> Block:
+    """Return the block; times that it lacks are those that were told."""
+    return msgspec.structs.replace(
+        block, created_at=block.created_at or told.created_at, finished_at=block.finished_at or told.finished_at
+    )
 
 
 def output_events(reply_id: str, result: ToolResultBlock) -> Iterator[r.AgentEvent]:

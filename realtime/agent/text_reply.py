@@ -19,7 +19,7 @@ from realtime.message import Base64Source, DataBlock, Msg, TextBlock
 from realtime.message.speakers import spoken_by
 from realtime.model.base import ItemCreate, Profile, refusal
 from realtime.runtime import iso
-from realtime.state.replies import ReplyProjection
+from realtime.state.replies import ReplyProjection, is_question_within
 
 
 def item_of(message: Msg, item_id: str, profile: Profile) -> Item:
@@ -124,6 +124,10 @@ class _Turn:
         self._projection.push(run.ready())
         self._agent_name = run.name
         self._held: list[r.AgentEvent] = []
+        self._questions: set[str] = set()
+        """Replies that are questions of agents behind the voice."""
+        self._asked: list[r.AgentEvent] = []
+        """Their events, until the reply itself has begun."""
         self._reply_id: str | None = None
         self._speaks = False
         self._interrupted = False
@@ -151,6 +155,8 @@ class _Turn:
         if self.over or self._error is not None:
             return
         events = self._projection.push(event)
+        if is_question_within(event):
+            self._questions |= {one.reply_id for one in events if isinstance(one, r.ReplyStartEvent)}
         if not self.asked:
             return
         flushes = isinstance(event, s.ServerAudioFlushEvent) and event.reason != s.CLAIM_WITHHELD
@@ -165,7 +171,11 @@ class _Turn:
         self._news.set()
 
     def _take(self, event: r.AgentEvent) -> None:
-        """Keep the events of the agent's first reply that says something."""
+        """Keep the agent's first reply that says something, and questions within."""
+        if event.reply_id in self._questions:
+            self._asked.append(event)
+            self._pass_on()
+            return
         if self._reply_id is None and isinstance(event, r.ReplyStartEvent) and event.role == "assistant":
             self._reply_id, self.doubtful = event.reply_id, []
         if self.over or event.reply_id != self._reply_id:
@@ -178,9 +188,12 @@ class _Turn:
             self.over = True
         elif not isinstance(event, r.ReplyStartEvent | r.ModelCallStartEvent | r.ModelCallEndEvent):
             self._speaks = True
+        self._pass_on()
+
+    def _pass_on(self) -> None:
         if self._speaks or self.over:
-            self.events += self._held
-            self._held = []
+            self.events += [*self._held, *self._asked]
+            self._held, self._asked = [], []
 
     def take_the_doubtful(self) -> None:
         """Take the reply that says nothing for the requested one."""

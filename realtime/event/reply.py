@@ -79,11 +79,16 @@ class ReplyStartEvent(ReplyEvent, frozen=True, kw_only=True):
 
 
 class ReplyEndEvent(ReplyEvent, frozen=True, kw_only=True):
-    """The reply is complete; nothing of it follows. `error`: what went wrong, where that ended it."""
+    """The reply is complete; nothing of it follows. `error`: what went wrong, where that ended it.
+
+    `message`: fields of the message, as in its JSON, that the other events do not tell, such as its `metadata` and
+    `structured_output`; all of its `content` where a hook or an interruption has put other blocks in its place.
+    """
 
     session_id: str
     finished_reason: FinishedReason = "completed"
     error: str | None = None
+    message: dict[str, Any] = {}
 
 
 class ExceedMaxItersEvent(ReplyEvent, frozen=True, kw_only=True):
@@ -139,13 +144,21 @@ class ThinkingBlockDeltaEvent(BlockEvent, frozen=True, kw_only=True):
 
 
 class ThinkingBlockEndEvent(BlockEvent, frozen=True, kw_only=True):
-    """The thinking block is complete."""
+    """The thinking block is complete. `extra`: what the provider wants back with it, such as a `signature`."""
+
+    extra: dict[str, Any] = {}
 
 
 class DataBlockStartEvent(BlockEvent, frozen=True, kw_only=True):
-    """A block of binary data begins, empty."""
+    """A block of binary data begins, empty; with a `url` it is what stands there. Raises ValueError for no URL."""
 
     media_type: str
+    url: str | None = None
+    name: str | None = None
+
+    def __post_init__(self) -> None:
+        if self.url is not None:
+            check_uri(self.url)
 
 
 class DataBlockDeltaEvent(BlockEvent, frozen=True, kw_only=True):

@@ -14,7 +14,7 @@ from typing import Any, get_args
 import msgspec
 from msgspec import inspect as types
 
-from realtime.event.reply import INPUT_EVENTS, AgentEvent, ToolResultDataDeltaEvent
+from realtime.event.reply import INPUT_EVENTS, AgentEvent, DataBlockStartEvent, ToolResultDataDeltaEvent
 from realtime.event.typescript import (
     FLATTENED,
     TypeWriter,
@@ -105,7 +105,7 @@ _WORDS: dict[str, Iterable[str]] = {
     "PermissionBehavior": PermissionBehavior,
 }
 
-_URI_FIELDS = {(URLSource, "url"), (ToolResultDataDeltaEvent, "url")}
+_URI_FIELDS = {(URLSource, "url"), (DataBlockStartEvent, "url"), (ToolResultDataDeltaEvent, "url")}
 
 _PLAIN_READERS: dict[type[types.Type], str] = {
     types.StrType: "string",

@@ -6,7 +6,7 @@ Events are distinguished by their `type`, since the event classes are in a layer
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any, Protocol
 
@@ -76,6 +76,7 @@ class Target(Protocol):
     def role(self) -> str: ...
     @property
     def growing_content(self) -> Content: ...
+    def change(self, fields: Mapping[str, Any]) -> None: ...
 
 
 def apply(msg: Target, event: Any) -> None:
@@ -119,8 +120,12 @@ def _thinking_start(msg: Target, event: Any) -> str | None:
 
 
 def _data_start(msg: Target, event: Any) -> str | None:
-    source = Base64Source(data=b"", media_type=event.media_type)
-    return _add(msg, DataBlock(source=source, id=event.block_id, created_at=event.created_at))
+    source = (
+        URLSource(url=event.url, media_type=event.media_type)
+        if event.url is not None
+        else Base64Source(data=b"", media_type=event.media_type)
+    )
+    return _add(msg, DataBlock(source=source, id=event.block_id, name=event.name, created_at=event.created_at))
 
 
 def _hint(msg: Target, event: Any) -> str | None:
@@ -204,6 +209,11 @@ def _text_end(msg: Target, event: Any) -> str | None:
     return _end("text", msg, event, **final)
 
 
+def _thinking_end(msg: Target, event: Any) -> str | None:
+    more = {"extra": dict(event.extra)} if event.extra else {}
+    return _end("thinking", msg, event, **more)
+
+
 def _result_end(msg: Target, event: Any) -> str | None:
     _move(msg, event.tool_call_id, ToolCallState.FINISHED)
     return _end("tool_result", msg, event, state=event.state)
@@ -274,6 +284,11 @@ def _reply_end(msg: Target, event: Any) -> str | None:
     msg.finished_at = event.created_at
     msg.finished_reason = event.finished_reason
     msg.error = event.error
+    try:
+        if event.message:
+            msg.change(event.message)
+    except ValueError as error:
+        return str(error)
     return None
 
 
@@ -285,7 +300,7 @@ _EFFECTS: dict[str, Callable[[Target, Any], str | None]] = {
     "TEXT_BLOCK_END": _text_end,
     "THINKING_BLOCK_START": _thinking_start,
     "THINKING_BLOCK_DELTA": partial(_delta, "thinking"),
-    "THINKING_BLOCK_END": partial(_end, "thinking"),
+    "THINKING_BLOCK_END": _thinking_end,
     "DATA_BLOCK_START": _data_start,
     "DATA_BLOCK_DELTA": partial(_delta, "data"),
     "DATA_BLOCK_END": partial(_end, "data"),

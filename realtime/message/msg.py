@@ -221,6 +221,24 @@ class Msg:
         if strangers := [call_id for call_id in ids if call_id not in waiting]:
             raise ValueError(f"no tool call of these ids is {state}: {', '.join(strangers)}")
 
+    def change(self, fields: Mapping[str, Any]) -> None:
+        """Set fields to what they are in `fields`, as `model_dump` writes them; others stay.
+
+        Raises ValueError with a sentence about what is wrong; then nothing changes.
+        """
+        given = {name: value for name, value in fields.items() if value is not None or name in _NULLABLE}
+        fixed = {
+            "name": self.name,
+            "role": self.role,
+            "content": self.content,
+            "usage": msgspec.to_builtins(self.usage),
+        }
+        changed = Msg.model_validate({**fixed, **given})
+        self.role, self._content, self.usage = changed.role, changed._content, changed.usage
+        for name in (*_OPTIONAL, "name"):
+            if name in given:
+                setattr(self, name, copy.deepcopy(getattr(changed, name)))
+
     def model_dump(self) -> dict[str, Any]:
         """Return the message as JSON-safe builtins."""
         return {
@@ -306,6 +324,7 @@ class Msg:
         return f"Msg(id={self.id!r}, name={self.name!r}, role={self.role!r}, content=[{kinds}])"
 
 
+_NULLABLE = ("finished_at", "usage", "finished_reason", "structured_output", "error")
 _OPTIONAL = (
     "id",
     "metadata",

@@ -67,6 +67,11 @@ KNOWN_ITEMS = 4_096
 """Correctable items of ended replies, and reply ids in use."""
 
 
+def is_question_within(event: s.ServerEvent) -> bool:
+    """Return whether an agent behind the voice asks, or its tool."""
+    return isinstance(event, s.AgentResponseToolUseDoneEvent) and not event.item_id
+
+
 class ReplyProjection:
     """Follows the log of one call; deterministic in events, ids and times.
 
@@ -194,8 +199,8 @@ class ReplyProjection:
         """Take an event of a response."""
         key = (str(getattr(event, "agent_id", "")), str(getattr(event, "response_id", "")))
         reply = self._running.get(key)
-        if isinstance(event, s.AgentResponseToolUseDoneEvent) and not event.item_id:
-            # An agent behind the voice asks for consent: a reply of its own, which its result ends.
+        if isinstance(event, s.AgentResponseToolUseDoneEvent) and is_question_within(event):
+            # It is a reply of its own, which its result ends.
             reply = AgentReply(self._out, self._new_reply_id(event.tool_use.id), event.agent_id, event.agent_name)
             reply.waits = "consent"
             self._agents.append(reply)

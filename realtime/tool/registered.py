@@ -70,6 +70,8 @@ class RegisteredToolFunction:
     """What happens when a background tool has ended."""
     read_only: bool = False
     """Whether it changes nothing."""
+    external: bool = False
+    """Whether another program runs it."""
     stops_with_reply: bool = False
     """Whether an interruption of the reply stops it. Without that, only cancelling stops a tool in the foreground."""
 
@@ -172,7 +174,7 @@ class ToolOptions:
     `confirm`: an agent asks the user before each call; `consent` says how and means `confirm` too, `either` is the
     default. `question` is the template of that question, such as `"Shall I book a table for {people}?"`. `claims` are
     sentences, or verbs, of what an agent says after the deed. `permissions` override how permission rules are matched
-    and suggested.
+    and suggested. `external`: the function only declares the tool, another program runs it.
     """
 
     group: str = BASIC
@@ -190,6 +192,7 @@ class ToolOptions:
     background: bool = False
     announce: Announce = "spoken"
     read_only: bool = False
+    external: bool = False
     stops_with_reply: bool = False
     mcp_name: str | None = None
 
@@ -288,6 +291,7 @@ def make_tool(
         async_execution=options.background,
         announce=options.announce,
         read_only=options.read_only,
+        external=options.external,
         stops_with_reply=options.stops_with_reply,
     )
 

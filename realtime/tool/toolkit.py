@@ -102,6 +102,7 @@ class Toolkit(GroupedTools):
         background: bool = False,
         announce: Announce = "spoken",
         read_only: bool = False,
+        external: bool = False,
         consent: Consent | None = None,
         question: str | None = None,
         claims: Sequence[str] = (),
@@ -112,7 +113,9 @@ class Toolkit(GroupedTools):
         `confirm`: an agent asks the user before each call. `background`: the model hears at once that the tool has
         started, and talks on; the result comes as a hint when it is there. With `announce="spoken"` the agent then
         speaks as soon as nothing else is said. The model also gets tools that list and stop what runs. `read_only`: it
-        changes nothing, so it may also run for a reply that is dropped before anybody hears of it. `consent`,
+        changes nothing, so it may also run for a reply that is dropped before anybody hears of it. `external`: the
+        function only declares the tool; a ReActAgent without a call waits for the result that another program gives,
+        elsewhere the call fails. `consent`,
         `question`, `claims` and `permissions`: see `ToolOptions`.
 
         Returns the function, so it serves as a decorator. Raises BadTool for a name that is taken or that providers
@@ -125,6 +128,7 @@ class Toolkit(GroupedTools):
             background=background,
             announce=announce,
             read_only=read_only,
+            external=external,
             consent=consent,
             question=question,
             claims=claims,
@@ -464,6 +468,9 @@ class Toolkit(GroupedTools):
         tool, failure = self.tools.get(call.name), failure or self._why_absent(call)
         if tool is None or failure:
             yield failed(failure)
+            return
+        if tool.external:
+            yield failed(f"{call.name} is run by another program, which cannot be reached here")
             return
         scope = scope_of(call, self._scope)
         if scope.may_act is not None and (tool.async_execution or not tool.read_only):

@@ -133,9 +133,12 @@ async def test_the_stream_of_a_plain_agent_is_its_message() -> None:
         "REPLY_START",
         *("THINKING_BLOCK_START", "THINKING_BLOCK_DELTA", "THINKING_BLOCK_END"),
         *("TEXT_BLOCK_START", "TEXT_BLOCK_DELTA", "TEXT_BLOCK_END"),
+        *("DATA_BLOCK_START", "DATA_BLOCK_END"),
         "REPLY_END",
     ]
-    assert shape(Msg.from_events(events).content) == ["thinking: hm", "text: Look:"], "no event carries a reference"
+    folded = Msg.from_events(events)
+    assert shape(folded.content) == ["thinking: hm", "text: Look:", "data: image/png"]
+    assert folded.get_content_blocks("data")[0].source == picture.source
 
 
 async def test_an_error_ends_the_stream_and_is_raised_behind_it() -> None:

@@ -19,7 +19,7 @@ from tests.agent.test_permissions import accepts, rule, till, updates
 from tests.agent.test_tools import ask_tools, results
 from tests.agent.test_tools_of_agents import PAY, card, cashier, questions
 from tests.agent.test_transfer import desk, until
-from tests.agent.thinking import react, say, shape
+from tests.agent.thinking import react, say
 from tests.agent.voice import COSTS, talk
 from tests.state.test_replies import project, states
 
@@ -166,7 +166,7 @@ async def test_a_rule_of_the_program_withdraws_the_question_of_a_delegate() -> N
     ("rules", "mode", "state"),
     [
         ([rule(ALLOW, "amount<=5")], "default", "success"),
-        ([rule(ALLOW, "amount<=4")], "default", "denied"),
+        ([rule(ALLOW, "amount<=4")], "default", "asking"),
         ([], "bypass", "success"),
         ([rule(DENY)], "bypass", "denied"),
     ],
@@ -174,7 +174,8 @@ async def test_a_rule_of_the_program_withdraws_the_question_of_a_delegate() -> N
 async def test_alone_in_code_the_rules_of_its_toolkit_decide(rules: list[Any], mode: str, state: str) -> None:
     made_till = till(*rules, mode=mode)
     answered = await react([PAY], say("Done."), toolkit=made_till.tools)(Msg("user", "Pay five.", "user"))
-    assert shape(answered.content)[1].startswith(f"tool_result: {state}")
+    (told,) = answered.get_content_blocks("tool_result") or answered.get_content_blocks("tool_call")
+    assert told.state == state
     assert made_till.paid == ([5] if state == "success" else [])
 
 

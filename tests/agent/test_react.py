@@ -257,9 +257,8 @@ async def test_results_of_parallel_tools_interleave_and_rebuild() -> None:
 
 
 async def test_every_call_has_a_clear_result() -> None:
-    """Two calls with one id, arguments that are not JSON, a tool that is not there, one that hangs, one that needs
-    consent, one that gives pictures and pieces."""
-    paid = []
+    """Two calls with one id, arguments that are not JSON, a tool that is not there, one that hangs, one that gives
+    pictures and pieces."""
 
     async def hang() -> str:
         """Never returns."""
@@ -269,10 +268,6 @@ async def test_every_call_has_a_clear_result() -> None:
             except asyncio.CancelledError:
                 await asyncio.sleep(0.5)
                 raise
-
-    def pay() -> None:
-        """Pays."""
-        paid.append(1)
 
     async def draw() -> Any:
         """Draws."""
@@ -284,9 +279,9 @@ async def test_every_call_has_a_clear_result() -> None:
         call("get_weather", "same", city="Oslo"),
         call("get_weather", "same", city="Bergen"),
         ToolCallBlock(id="broken", name="get_weather", input='{"city": "Os'),
-        *[ToolCallBlock(id=name, name=name) for name in ("fly", "hang", "pay", "draw")],
+        *[ToolCallBlock(id=name, name=name) for name in ("fly", "hang", "draw")],
     ]
-    toolkit = Toolkit([get_weather, hang, draw], confirm=[pay])
+    toolkit = Toolkit([get_weather, hang, draw])
     events = await stream(react(calls, say("Done."), toolkit=toolkit, parallel_tool_calls=True), HELLO)
     answer = Msg.from_events(events)
     results = {block.id: block for block in answer.get_content_blocks("tool_result")}
@@ -296,10 +291,8 @@ async def test_every_call_has_a_clear_result() -> None:
         ("broken", "error", "JSON"),
         ("fly", "error", "fly"),
         ("hang", "error", "within 600 s"),
-        ("pay", "denied", ""),
     ):
         assert (told[name][0], words in told[name][1]) == (state, True)
-    assert paid == []
     assert [block.type for block in results["draw"].output if not isinstance(block, str)] == ["text", "data", "text"]
     assert results["draw"].texts == ["Drawing. ", "Done."]
     assert answer.get_text_content() == "Done."

@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from realtime.agent import RealtimeAgent
+from realtime.agent import Delegate, RealtimeAgent
 from realtime.errors import ClientError, ProviderError, UsageError
 from realtime.event import client as c
 from realtime.event import model as m
@@ -20,6 +20,7 @@ from realtime.event.reply import (
     ExternalExecutionResultEvent,
     ReplyEndEvent,
     ReplyStartEvent,
+    RequireUserConfirmEvent,
     UserConfirmResultEvent,
     UserInterruptEvent,
 )
@@ -35,10 +36,14 @@ from realtime.message import (
     ToolResultBlock,
     URLSource,
     UserMsg,
+    fold_messages,
 )
 from realtime.model import base
+from realtime.tool import Toolkit
 from tests.agent.fakes import PROFILE, FakeConnection, FakeModel
 from tests.agent.test_tools import IN_CLIENT, TOOLS
+from tests.agent.thinking import call, react
+from tests.agent.thinking import say as in_words
 from tests.message.reply_grammar import check_replies
 
 pytestmark = pytest.mark.virtual_time
@@ -170,6 +175,39 @@ async def test_a_tool_of_the_client_is_answered_by_an_event_while_the_reply_goes
         assert [block.state for block in message.get_content_blocks("tool_call")] == ["finished"]
         assert [block.output for block in message.get_content_blocks("tool_result")] == ["Oslo"]
         assert message.get_text_content() == "In Oslo."
+
+
+async def test_a_question_of_a_delegate_comes_with_the_reply_and_is_answered_by_an_event() -> None:
+    """Of a delegate in the foreground, which the reply waits for: the question is a reply of its own."""
+    paid: list[int] = []
+
+    def pay(amount: int) -> None:
+        """Pays."""
+        paid.append(amount)
+
+    cashier = react([call("pay", amount=5)], in_words("Paid."), toolkit=Toolkit(confirm=[pay]))
+    toolkit = Toolkit([Delegate(cashier, "cashier", "Pays.", background=False)])
+    async with started(toolkit=toolkit, answers=False) as (agent, link, _):
+
+        def answer(message: base.ResponseCreate) -> None:
+            if len(link.got(base.ResponseCreate)) == 2:
+                say(link, "It is paid.")
+            else:
+                use(link, "call_1", "cashier", '{"query": "Pay five."}')
+
+        link.answer = answer
+        seen = []
+        async for event in agent.reply_stream(UserMsg("user", "Pay five.")):
+            seen.append(event)
+            if isinstance(event, RequireUserConfirmEvent):
+                assert paid == []
+                (asked,) = event.tool_calls
+                result = ConfirmResult(confirmed=True, tool_call=asked)
+                await agent.send(UserConfirmResultEvent(reply_id=event.reply_id, confirm_results=[result]))
+        reply, question = fold_messages(seen)
+        assert paid == [5]
+        assert reply.get_text_content() == "It is paid."
+        assert [block.state for block in question.get_content_blocks("tool_call")] == ["finished"]
 
 
 async def test_a_reply_can_be_stopped_by_an_event() -> None:

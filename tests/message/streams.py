@@ -98,14 +98,17 @@ class Streams:
         )
         fields: dict[str, Json] = {
             "REPLY_START": {"session_id": "s", "name": self._text(), "role": role},
-            "REPLY_END": {"session_id": "s", "finished_reason": reason, "error": self._pick([None, "lost"])},
+            "REPLY_END": {"session_id": "s", "finished_reason": reason, "error": self._pick([None, "lost"])}
+            | self._pick([{}, {"message": self._changed()}]),
             "EXCEED_MAX_ITERS": {"name": "Friday"},
             "MODEL_CALL_START": {"model_name": "m"},
             "MODEL_CALL_END": {name: self._chance.randint(0, 99) for name in ("input_tokens", "output_tokens")},
             "TEXT_BLOCK_DELTA": block | delta,
             "THINKING_BLOCK_DELTA": block | delta,
             "TEXT_BLOCK_END": block | {"text": self._pick([None, None, self._text()])},
-            "DATA_BLOCK_START": block | {"media_type": "audio/pcm;rate=24000"},
+            "THINKING_BLOCK_END": block | self._pick([{}, {"extra": {"signature": self._text(), "id": "no"}}]),
+            "DATA_BLOCK_START": block
+            | {"media_type": "audio/pcm;rate=24000", "url": self._pick([None, None, *URLS]), "name": "a"},
             "DATA_BLOCK_DELTA": block | data,
             "HINT_BLOCK": block | {"hint": self._hint(), "source": self._pick([None, "team"])},
             "TOOL_CALL_START": call | {"tool_call_name": "look"},
@@ -129,6 +132,11 @@ class Streams:
             "USER_INTERRUPT": {},
         }
         return fields.get(kind, block)
+
+    def _changed(self) -> Json:
+        """Some fields of a message, which may not fit its role."""
+        message = self.message()
+        return {name: message[name] for name in message if self._pick([0, 1])} | self._pick([{}, {"unknown": 1}])
 
     def _value(self, depth: int) -> Any:
         number = self._pick([*NUMBERS, self._chance.random() * 10 ** self._chance.randint(-30, 30)])

@@ -16,6 +16,7 @@ import {
   TOOL_CALL_ARROWS,
   type TextBlock,
   type ToolCallState,
+  readMsgData,
 } from "./types.generated.ts";
 
 /** Bytes of a data block, as they arrive. */
@@ -38,6 +39,7 @@ interface FoldState {
 }
 
 const STATE = Symbol("fold");
+const NULLABLE = new Set(["finished_at", "usage", "finished_reason", "structured_output", "error"]);
 const MAX_UNKNOWN_TYPES = 100;
 const unknownTypes = new Set<string>();
 
@@ -85,7 +87,7 @@ function apply(msg: MsgData, event: AgentEvent, onData: DataSink | undefined): C
       msg.finished_at = created_at;
       msg.finished_reason = event.finished_reason;
       msg.error = event.error;
-      return null;
+      return changeFields(msg, event.message);
     case "MODEL_CALL_END":
       return addUsage(msg, event);
     case "TEXT_BLOCK_START":
@@ -99,10 +101,13 @@ function apply(msg: MsgData, event: AgentEvent, onData: DataSink | undefined): C
     case "THINKING_BLOCK_DELTA":
       return change(unfinished(msg, "thinking", event.block_id), (block) => (block.thinking += event.delta));
     case "THINKING_BLOCK_END":
-      return change(end(msg, "thinking", event.block_id, created_at));
+      return change(end(msg, "thinking", event.block_id, created_at), (block) =>
+        Object.assign(block, { ...event.extra, ...block }),
+      );
     case "DATA_BLOCK_START": {
-      const source = growingSource(event.media_type, new Uint8Array());
-      return add(msg, { type: "data", source, id: event.block_id, name: null, created_at });
+      const { media_type, url, name } = event;
+      const source = url == null ? growingSource(media_type, new Uint8Array()) : { type: "url" as const, url, media_type };
+      return add(msg, { type: "data", source, id: event.block_id, name, created_at });
     }
     case "DATA_BLOCK_DELTA":
       return change(unfinished(msg, "data", event.block_id), (block) => addPiece(block, event, onData));
@@ -152,6 +157,26 @@ function apply(msg: MsgData, event: AgentEvent, onData: DataSink | undefined): C
       // A newer server may send more than this version knows.
       warnUnknown((event satisfies never as AgentEvent).type);
       return null;
+  }
+}
+
+/** Sets what the end of a reply tells of its message beyond the other events, if it is right. */
+function changeFields(msg: MsgData, fields: Record<string, unknown>): Complaint {
+  const given = Object.fromEntries(
+    Object.entries(fields).filter(([name, value]) => value !== null || NULLABLE.has(name)),
+  );
+  if (Object.keys(given).length === 0) return null;
+  const { name, role, usage } = msg;
+  try {
+    const changed = readMsgData({ id: "", created_at: "", name, role, usage, content: [], ...given }, "message");
+    const content = "content" in given ? changed.content : msg.content;
+    const stranger = content.find((block) => !ALLOWED_BLOCKS[changed.role].includes(block.type));
+    if (stranger) return `a ${changed.role} message holds no ${stranger.type} block`;
+    if (changed.usage !== null && changed.role !== "assistant") return "only assistant messages have usage";
+    Object.assign(msg, Object.fromEntries(Object.entries(changed).filter(([field]) => field in given)));
+    return null;
+  } catch (error) {
+    return String(error);
   }
 }
 

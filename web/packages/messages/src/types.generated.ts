@@ -162,7 +162,12 @@ export interface ReplyStartEvent {
   role: "assistant" | "system" | "user";
 }
 
-/** The reply is complete; nothing of it follows. `error`: what went wrong, where that ended it. */
+/**
+ * The reply is complete; nothing of it follows. `error`: what went wrong, where that ended it.
+ *
+ * `message`: fields of the message, as in its JSON, that the other events do not tell, such as its `metadata` and
+ * `structured_output`; all of its `content` where a hook or an interruption has put other blocks in its place.
+ */
 export interface ReplyEndEvent {
   type: "REPLY_END";
   id: string;
@@ -172,6 +177,7 @@ export interface ReplyEndEvent {
   session_id: string;
   finished_reason: "completed" | "error" | "exceed_max_iters" | "interrupted";
   error: string | null;
+  message: Record<string, unknown>;
 }
 
 /** The agent `name` has reached its limit of reasoning and acting steps. */
@@ -269,7 +275,7 @@ export interface ThinkingBlockDeltaEvent {
   delta: string;
 }
 
-/** The thinking block is complete. */
+/** The thinking block is complete. `extra`: what the provider wants back with it, such as a `signature`. */
 export interface ThinkingBlockEndEvent {
   type: "THINKING_BLOCK_END";
   id: string;
@@ -277,9 +283,10 @@ export interface ThinkingBlockEndEvent {
   reply_id: string;
   metadata: Record<string, unknown>;
   block_id: string;
+  extra: Record<string, unknown>;
 }
 
-/** A block of binary data begins, empty. */
+/** A block of binary data begins, empty; with a `url` it is what stands there. Raises ValueError for no URL. */
 export interface DataBlockStartEvent {
   type: "DATA_BLOCK_START";
   id: string;
@@ -288,6 +295,8 @@ export interface DataBlockStartEvent {
   metadata: Record<string, unknown>;
   block_id: string;
   media_type: string;
+  url: string | null;
+  name: string | null;
 }
 
 /** More bytes of the block, as base64 of their own in JSON. Python accepts bytes and base64. */
@@ -843,6 +852,7 @@ export const readReplyEndEvent: Reader<ReplyEndEvent> = struct("ReplyEndEvent", 
   session_id: string,
   finished_reason: made(word("completed", "error", "exceed_max_iters", "interrupted"), () => "completed"),
   error: made(nullable(string), () => null),
+  message: made(recordOf(json), () => ({})),
 });
 
 export const readExceedMaxItersEvent: Reader<ExceedMaxItersEvent> = struct("ExceedMaxItersEvent", {
@@ -938,6 +948,7 @@ export const readThinkingBlockEndEvent: Reader<ThinkingBlockEndEvent> = struct("
   reply_id: string,
   metadata: made(recordOf(json), () => ({})),
   block_id: string,
+  extra: made(recordOf(json), () => ({})),
 });
 
 export const readDataBlockStartEvent: Reader<DataBlockStartEvent> = struct("DataBlockStartEvent", {
@@ -948,6 +959,8 @@ export const readDataBlockStartEvent: Reader<DataBlockStartEvent> = struct("Data
   metadata: made(recordOf(json), () => ({})),
   block_id: string,
   media_type: string,
+  url: made(nullable(uri), () => null),
+  name: made(nullable(string), () => null),
 });
 
 export const readDataBlockDeltaEvent: Reader<DataBlockDeltaEvent> = struct("DataBlockDeltaEvent", {

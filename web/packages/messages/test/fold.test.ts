@@ -57,8 +57,8 @@ describe("messages in TypeScript", () => {
   test("TS-02, AMB-32: the method and the function do the same, on a message and on its plain JSON", () => {
     for (const [, { events, canonical }] of FIXTURES) {
       const read = events.map(readReplyEvent);
-      const folded = foldMessages(read).map(({ id }) => {
-        const first = read.find((event) => event.type === "REPLY_START" && event.reply_id === id)!;
+      const starts = read.filter((event) => event.type === "REPLY_START");
+      const folded = starts.map((first) => {
         const plain: MsgData = JSON.parse(JSON.stringify(Msg.fromEvents([first])));
         for (const event of read) appendEvent(plain, event);
         return Msg.read(plain).toCanonicalJson();
