@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, assert_never
 
 from realtime.event import reply as r
 from realtime.event import server as s
 from realtime.event.base import Item
+from realtime.event.meaning import Report
 from realtime.message import (
     Base64Source,
     ConfirmResult,
@@ -78,6 +79,8 @@ class AgentReply:
     _spared: bool = False
     """The user was asked when it was to be interrupted."""
     _error: str | None = None
+    _told: r.ReplyEndEvent | None = None
+    """How it ended, as a thinking agent behind the voice tells it."""
     _over_ms: int = 0
 
     def __post_init__(self) -> None:
@@ -103,7 +106,7 @@ class AgentReply:
 
     def begin_response(self, response_id: str, model_name: str, labels: dict[str, Any] | None = None) -> None:
         """Begin a response; `labels` are the metadata of its request."""
-        self.response_id, self.waits, self._error = response_id, None, None
+        self.response_id, self.waits, self._error, self._told = response_id, None, None, None
         self._spared = False
         self._metadata = {"response_id": response_id}
         if labels:
@@ -172,6 +175,22 @@ class AgentReply:
     def hint(self, item: Item) -> None:
         """Take a hint to the model."""
         self._emit(r.HintBlockEvent, block_id=item.id, hint=item.text, source=item.name)
+
+    def take_report(self, report: Report) -> None:
+        """Take what a thinking agent behind the voice tells of its reply."""
+        match report:
+            case r.HintBlockEvent(block_id=block_id, hint=hint, source=source):
+                self._emit(r.HintBlockEvent, block_id=block_id, hint=hint, source=source)
+            case r.CustomEvent(name=name, value=value):
+                self._emit(r.CustomEvent, name=name, value=value)
+            case r.ExceedMaxItersEvent(name=name):
+                self._emit(r.ExceedMaxItersEvent, name=name)
+            case r.RequestStopEvent(source=source, reason=reason):
+                self._emit(r.RequestStopEvent, source=source, reason=reason)
+            case r.ReplyEndEvent():
+                self._told = report
+            case _:
+                assert_never(report)
 
     # -- tools -----------------------------------------------------------------------------------------------------
 
@@ -397,8 +416,12 @@ class AgentReply:
             reason = "interrupted"
         elif self._error is not None:
             reason = "error"
+            if self._told is not None and self._told.error is not None:
+                self._error = self._told.error
         elif unfinished:
             reason = "interrupted"
+        elif self._told is not None:
+            reason = self._told.finished_reason
         self._emit(
             r.ReplyEndEvent,
             ts_ms=self._over_ms,

@@ -13,6 +13,7 @@
 | such a call of an agent behind the voice | the same in a reply of its own |
 | a piece of a tool's result | TOOL_RESULT_TEXT_DELTA; a note about its work is CUSTOM `tool_progress` |
 | a system item that is a reminder | HINT_BLOCK in the reply that is open, else in the next one |
+| `agent_response_report` | HINT_BLOCK, CUSTOM, EXCEED_MAX_ITERS, REQUEST_STOP; the reason of REPLY_END |
 | a tool's result | TOOL_RESULT_*, or EXTERNAL_EXECUTION_RESULT if the tool runs in the client |
 | `agent_response_done` | MODEL_CALL_END |
 | `agent_error` | the reason of a failed reply; CUSTOM `error` if it ends none |
@@ -43,6 +44,7 @@ import msgspec
 from realtime.event import reply as r
 from realtime.event import server as s
 from realtime.event.base import Item
+from realtime.event.meaning import Report
 from realtime.message import (
     Msg,
     TextBlock,
@@ -187,6 +189,8 @@ class ReplyProjection:
                 self._out.emit(r.CustomEvent, "", name=event.name, value=event.value)
             case s.AgentResponseToolResultEvent():
                 self._tool_result(event)
+            case s.AgentResponseReportEvent(report=report):
+                self._reported(event.agent_id, event.response_id, report)
             case _:
                 self._follow_response(event)
 
@@ -252,6 +256,13 @@ class ReplyProjection:
             reply.hint(item)
         self._hints.clear()
         reply.begin_response(event.response_id, self._model_names.get(event.agent_id, ""), event.metadata)
+
+    def _reported(self, agent_id: str, response_id: str, report: Report) -> None:
+        """Take a report of a thinking agent, also between two responses."""
+        open_replies = (one for one in reversed(self._agents) if one.agent_id == agent_id and not one.is_over)
+        reply = self._running.get((agent_id, response_id)) or next(open_replies, None)
+        if reply is not None:
+            reply.take_report(report)
 
     def _tool_reports(self, event: s.AgentToolProgressEvent) -> None:
         reply = next((one for one in reversed(self._agents) if one.waits_for(event.tool_call_id)), None)
