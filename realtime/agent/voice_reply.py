@@ -95,7 +95,6 @@ class VoiceReply:
     It pauses in each round of tools. `scope` is the call as the agent's tools see it. `kept`: whether a draft counts;
     `undo` takes it back. `call_ids` are the ids that tool calls have had; those of this reply are added. `foreign`
     tools run in the call (`run_in_call`) and not within the agent; `decide` decides about calls of the agent's own.
-    `hint_ids` are the hints that the call has given the agent, and knows.
     """
 
     def __init__(
@@ -107,7 +106,6 @@ class VoiceReply:
         call_ids: set[str],
         foreign: Container[str],
         decide: Decide | None,
-        hint_ids: Container[str] = (),
     ) -> None:
         self.task: asyncio.Task[Msg] | None = None
         """Gives the reply; None before and after that."""
@@ -123,7 +121,6 @@ class VoiceReply:
         self._call_ids = call_ids
         self._foreign = foreign
         self._decide = decide
-        self._hint_ids = hint_ids
         self._report_now: Callable[[Report], None] | None = None
         """Takes what the agent's tools tell while they run; None before a response has taken one of them."""
         self._pieces: asyncio.Queue[Reply | _Pause | None] = asyncio.Queue()
@@ -260,10 +257,7 @@ class VoiceReply:
                 self._answer(own_id)
             case r.CustomEvent() if self.pauses and self._report_now is not None:
                 self._report_now(event)
-            case r.HintBlockEvent(block_id=block_id):
-                if block_id not in self._hint_ids:
-                    self._pieces.put_nowait(ReplyReport(event))
-            case r.CustomEvent() | r.ExceedMaxItersEvent() | r.RequestStopEvent():
+            case r.HintBlockEvent() | r.CustomEvent() | r.ExceedMaxItersEvent() | r.RequestStopEvent():
                 self._pieces.put_nowait(ReplyReport(event))
             case r.ReplyEndEvent(finished_reason=reason):
                 if reason != "completed":

@@ -286,15 +286,13 @@ class Thinker:
         for item in history:
             if hint is not None and item.role == "system" and item.text and item.id not in self._told:
                 self._told.add(item.id)
-                await hint(HintBlock(hint=item.text, source=item.name, id=item.id))
+                await hint(HintBlock(hint=item.text, source=item.name))
 
     async def _reply(self, turn: _OwnTurn, instructions: str) -> None:
         self._waiting.clear()  # All but the turn that it gets here is observed.
         given = [self._last] if self._takes_msg and self._last is not None else []
         decide = decider_of(self.agent, self._scope)
-        reply = turn.reply = VoiceReply(
-            self._scope, None, None, call_ids=self._call_ids, foreign=(), decide=decide, hint_ids=self._told
-        )
+        reply = turn.reply = VoiceReply(self._scope, None, None, call_ids=self._call_ids, foreign=(), decide=decide)
         self.agent.from_call = FromCall(instructions, (), reply.run_in_call)
         with reply.scope.in_force():
             reply.begin(self.agent.begin_reply(turn.take, *given))

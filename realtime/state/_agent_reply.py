@@ -8,7 +8,6 @@ from typing import Any, assert_never
 
 from realtime.event import reply as r
 from realtime.event import server as s
-from realtime.event.base import Item
 from realtime.event.meaning import Report
 from realtime.message import (
     Base64Source,
@@ -171,10 +170,6 @@ class AgentReply:
         block_id = self._audio.pop((item_id, content_index), None)
         if block_id is not None:
             self._emit(r.DataBlockEndEvent, block_id=block_id)
-
-    def hint(self, item: Item) -> None:
-        """Take a hint to the model."""
-        self._emit(r.HintBlockEvent, block_id=item.id, hint=item.text, source=item.name)
 
     def take_report(self, report: Report) -> None:
         """Take what a thinking agent behind the voice tells of its reply."""
