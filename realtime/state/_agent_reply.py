@@ -37,6 +37,8 @@ class _Call:
     """Its input block has ended."""
     asks: bool = False
     """It waits for the user's consent."""
+    allowed: bool = False
+    """The user, a rule or the mode agreed."""
     running: bool = False
     """Its result has begun."""
     pieces: str = ""
@@ -230,13 +232,16 @@ class AgentReply:
                 self._start_result(known)
 
     def _submit(self, calls: Sequence[_Call]) -> None:
-        """Hand calls over to the client."""
+        """Hand calls over to the client; what no one had to agree to is allowed by that."""
+        for one in calls:
+            if not one.allowed:
+                self._answer(one, confirmed=True)
         if calls:
             blocks = [ToolCallBlock(id=one.block_id, name=one.name, input=one.input) for one in calls]
             self._emit(r.RequireExternalExecutionEvent, tool_calls=blocks)
 
     def _answer(self, call: _Call, *, confirmed: bool) -> None:
-        call.asks = False
+        call.asks, call.allowed = False, confirmed
         block = ToolCallBlock(id=call.block_id, name=call.name, input=call.input)
         self._emit(r.UserConfirmResultEvent, confirm_results=[ConfirmResult(confirmed=confirmed, tool_call=block)])
 

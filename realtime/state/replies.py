@@ -9,6 +9,7 @@
 | thoughts of the model | a thinking block per item |
 | its audio, with `keeps_audio` | a data block per item: all of it, played or not |
 | tool use | TOOL_CALL_*, and as soon as the model has finished TOOL_RESULT_START, or REQUIRE_EXTERNAL_EXECUTION |
+| a call of the client's tools to which no one had to agree | USER_CONFIRM_RESULT before that: it is allowed |
 | a call that is `asking` | REQUIRE_USER_CONFIRM; the user's answer USER_CONFIRM_RESULT |
 | such a call of an agent behind the voice | the same in a reply of its own |
 | a piece of a tool's result | TOOL_RESULT_TEXT_DELTA; a note about its work is CUSTOM `tool_progress` |

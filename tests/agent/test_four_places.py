@@ -7,13 +7,14 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from realtime.agent import ReActAgent
 from realtime.event import reply as r
 from realtime.event import server as s
-from realtime.message import HintBlock, Msg, TextBlock, ThinkingBlock
+from realtime.message import FinishedReason, HintBlock, Msg, TextBlock, ThinkingBlock, to_generate_reason
 from realtime.model.chat.base import ChatBlock
 from realtime.room.floor import addressed
 from realtime.state.replies import ReplyProjection, messages
@@ -134,7 +135,7 @@ def thinker(rounds: Sequence[Round], end: str) -> ReActAgent:
     return agent
 
 
-Whole = tuple[list[str], str | None, str | None, list[tuple[str, dict[str, Any]]]]
+Whole = tuple[list[str], FinishedReason | None, str | None, list[tuple[str, dict[str, Any]]]]
 
 
 def whole(msg: Msg, events: Iterable[r.AgentEvent]) -> Whole:
@@ -199,3 +200,13 @@ def test_an_agent_gives_the_same_messages_in_all_four_places(rounds: list[Round]
         assert await as_delegate(thinker(rounds, end)) == (expected[:3] if expected[0] else None)
 
     run(compare(), costs=COSTS)
+
+
+@pytest.mark.parametrize(
+    ("end", "word"),
+    [("answers", "MODEL_STOP"), ("has no rounds left", "MAX_ITERATIONS"), ("interrupts itself", "INTERRUPTED")],
+)
+def test_a_stored_message_of_a_call_gives_the_word_of_agentscope_java_for_its_end(end: str, word: str) -> None:
+    """USE-06, USE-10, USE-11"""
+    _, reason, _, _ = run(behind_a_voice(thinker([], end)), costs=COSTS)
+    assert to_generate_reason(reason, {}) == word
