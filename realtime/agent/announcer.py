@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+
+import msgspec
 
 from realtime.agent.context import AgentContext
 from realtime.agent.controller import Controller
+from realtime.errors import UsageError
 from realtime.event import client as c
 from realtime.event.base import ContentPart, Item, ResponseOverrides
-from realtime.message import HintBlock, TextBlock
+from realtime.message import DataBlock, HintBlock, TextBlock, system_reminder
 from realtime.model import base
+from realtime.state.replies import REMINDER
 from realtime.turn.machine import State
 from realtime.turn.responses import ANSWER_S
 
@@ -133,10 +137,33 @@ class Announcer:
         return [hint for hint, _ in self._hints]
 
     def _put(self, hint: HintBlock) -> None:
-        parts = [TextBlock(text=hint.hint)] if isinstance(hint.hint, str) else hint.hint
-        text = "\n".join(part.text for part in parts if isinstance(part, TextBlock))
-        words = ContentPart(type="text", text=text)
+        words = ContentPart(type="text", text=_text_of(hint))
         item = Item(id=self._context.runtime.new_id("item"), role="system", name=hint.source, content=(words,))
         self._context.send(base.ItemCreate(item))
         self._context.add_item(item)
         self._context.item_done(item)
+
+
+def reminder_of(hint: str | Sequence[TextBlock] | HintBlock, source: str | None) -> HintBlock:
+    """Return a program's hint in the form that models know: a reminder.
+
+    `source` names its origin where it is no HintBlock, which names its own. Raises UsageError for a hint without words,
+    and for pictures and other data: a model takes them with a turn of the user only.
+    """
+    block = hint if isinstance(hint, HintBlock) else HintBlock(hint=_listed(hint), source=source)
+    if not isinstance(block.hint, str) and not all(isinstance(part, TextBlock) for part in block.hint):
+        raise UsageError("a hint to a model in a call is text: a picture can only be part of a turn of the user")
+    text = _text_of(block).strip()
+    if not text:
+        raise UsageError("the hint has no words: say what the model has to know")
+    told = text if text.startswith(REMINDER) else system_reminder(text)
+    return msgspec.structs.replace(block, hint=told)
+
+
+def _listed(hint: str | Sequence[TextBlock]) -> str | list[TextBlock | DataBlock]:
+    return hint if isinstance(hint, str) else [*hint]
+
+
+def _text_of(hint: HintBlock) -> str:
+    parts = [TextBlock(text=hint.hint)] if isinstance(hint.hint, str) else hint.hint
+    return "\n".join(part.text for part in parts if isinstance(part, TextBlock))

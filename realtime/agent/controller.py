@@ -279,6 +279,8 @@ class Controller:
                 self.responses.part(event)
             case m.ModelResponseThinkingDeltaEvent() | m.ModelResponseThinkingDoneEvent():
                 self.responses.think(event)
+            case m.ModelResponseReportEvent():
+                self.responses.report(event)
             case (
                 m.ModelInputStartedEvent()
                 | m.ModelInputDoneEvent()

@@ -9,6 +9,7 @@ from contextlib import aclosing
 from dataclasses import dataclass
 from typing import Any, Self, assert_never, cast
 
+from realtime.agent.announcer import reminder_of
 from realtime.agent.event_stream import EventStream
 from realtime.agent.other_agents import OthersWords
 from realtime.agent.run import AgentRun
@@ -23,10 +24,11 @@ from realtime.event import reply as r
 from realtime.event import server as s
 from realtime.event.base import Item
 from realtime.event.config import SessionConfig
-from realtime.message import Msg, fold_messages
+from realtime.message import HintBlock, Msg, TextBlock, fold_messages
 from realtime.message.outcome import Usage
 from realtime.permission import PermissionEngine
 from realtime.runtime import Runtime
+from realtime.tool.background import Announce
 
 InputEvent = r.ExternalExecutionResultEvent | r.UserInterruptEvent | r.UserConfirmResultEvent
 Outlet = Callable[[s.ServerEvent], None] | asyncio.Queue[Any]
@@ -270,6 +272,19 @@ class RealtimeAgent(AgentSpec):
         ProviderError where the other agent's model cannot be had: then this agent goes on.
         """
         return cast(RealtimeAgent, await self._call.transfer_to(agent, greets=greets))
+
+    async def hint(
+        self, hint: str | Sequence[TextBlock] | HintBlock, source: str | None = None, *, announce: Announce = "spoken"
+    ) -> None:
+        """Give the model a hint in the call: a scheduled trigger, a team message, a result from the background.
+
+        The user does not hear it. With `announce="spoken"` the model answers it in the next silence, in a room once it
+        has the floor, or with the answer to a turn before that; with "silently" it knows it at once. `source` names its
+        origin. It is in the log, and a HintBlock of the reply.
+
+        Raises UsageError outside a running call, for a hint without words, and for data such as pictures.
+        """
+        self._call.hint(reminder_of(hint, source), speaks=announce == "spoken")
 
     def emit_custom_event(self, name: str, value: dict[str, Any] | None = None) -> None:
         """Tell the listeners of the call something of the program's own (`server_custom`). May be called in a thread.

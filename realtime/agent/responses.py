@@ -265,6 +265,12 @@ class Responses:
             open_response.think(event)
             self._context.forward(event)
 
+    def report(self, event: m.ModelResponseReportEvent) -> None:
+        """Pass on what a thinking agent tells of its reply; tools may have it do so after the response."""
+        open_response = self._open.get(event.response_id)
+        if open_response is not None and not open_response.response.cancelled:
+            self._context.forward(event)
+
     def done(self, event: m.ModelResponseDoneEvent) -> Signal | None:
         """A response is over."""
         open_response = self._open.get(event.response_id)

@@ -459,6 +459,18 @@ class AgentRun:
         if self._announcer is not None:
             self._announcer.hint(hint, speaks=True)
 
+    def hint(self, hint: HintBlock, *, speaks: bool) -> None:
+        """Tell the model something of the program; with `speaks` it is to answer that once the floor is free.
+
+        Raises UsageError outside a running call.
+        """
+        host, announcer = self._host, self._announcer
+        if host is None or announcer is None or self._stopping.is_set():
+            raise UsageError("the agent is in no running call: no model would get the hint", code="agent_not_running")
+        announcer.hint(hint, speaks=speaks and self._settings.may_speak_unasked)
+        if speaks and host.own is None:
+            host.ask_for_floor()
+
     def heard(self) -> tuple[Item, ...]:
         """What was heard in the call so far; before and after it, what the next one begins with."""
         host = self._host

@@ -13,10 +13,12 @@ import msgspec
 from realtime.agent.reply_run import NO_RESULT
 from realtime.event import reply as r
 from realtime.event.base import Item, UsageDetail
+from realtime.event.meaning import Report
 from realtime.event.server import ProgressKind
 from realtime.message import Msg, ToolCallBlock, ToolCallState, ToolResultBlock, ToolResultState
 from realtime.model.local.language_model import (
     Reply,
+    ReplyReport,
     ReplyText,
     ReplyThought,
     ReplyToolCall,
@@ -119,6 +121,8 @@ class VoiceReply:
         self._call_ids = call_ids
         self._foreign = foreign
         self._decide = decide
+        self._report_now: Callable[[Report], None] | None = None
+        """Takes what the agent's tools tell while they run; None before a response has taken one of them."""
         self._pieces: asyncio.Queue[Reply | _Pause | None] = asyncio.Queue()
         self._msg: Msg | None = None
         """The reply so far."""
@@ -169,7 +173,7 @@ class VoiceReply:
 
     async def pieces(self) -> AsyncGenerator[Reply, None]:
         """Yield the pieces of one response. Raises what the agent raised."""
-        self.pauses, self._text_id = False, None
+        self.pauses, self._text_id, self._report_now = False, None, None
         while (piece := await self._pieces.get()) is not None:
             if isinstance(piece, _Pause):
                 self.pauses = True
@@ -251,6 +255,13 @@ class VoiceReply:
                 self._end_round()
             case r.ToolResultEndEvent(tool_call_id=own_id):
                 self._answer(own_id)
+            case r.CustomEvent() if self.pauses and self._report_now is not None:
+                self._report_now(event)
+            case r.HintBlockEvent() | r.CustomEvent() | r.ExceedMaxItersEvent() | r.RequestStopEvent():
+                self._pieces.put_nowait(ReplyReport(event))
+            case r.ReplyEndEvent(finished_reason=reason):
+                if reason != "completed" or event.message:
+                    self._pieces.put_nowait(ReplyReport(event))
             case _:
                 pass
 
@@ -269,7 +280,11 @@ class VoiceReply:
             if self._decide is not None:
                 call = _decided(call, self._decide(call))
             run = self._runs[own_id] = _Run(call, _future())
-            self._pieces.put_nowait(ReplyToolRun(call, run.result, run.take))
+            self._pieces.put_nowait(ReplyToolRun(call, run.result, partial(self._taken, run)))
+
+    def _taken(self, run: _Run, report: Callable[[Report], None]) -> None:
+        self._report_now = report
+        run.take()
 
     def _answer(self, own_id: str) -> None:
         run = self._runs.get(own_id)

@@ -190,6 +190,11 @@ class SessionConfig(msgspec.Struct, frozen=True, kw_only=True):
         except msgspec.ValidationError as error:
             raise ValueError(f"config: {explain(error)}") from error
         as_given: Any = config  # perhaps settings already
+        if isinstance(as_given, dict) and as_given.get("events") not in (None, ["realtime"]):
+            raise ValueError(
+                'config.events: a socket sends the events of its dialect, `["realtime"]`; read reply events from '
+                "GET /api/calls/{call_id}/events?vocabulary=reply, and answer them on the socket"
+            )
         for key in ("input_audio_format", "output_audio_format") if isinstance(as_given, dict) else ():
             try:
                 AudioFormat.check_keys(as_given.get(key))

@@ -17,7 +17,11 @@ from realtime.event.base import (
     ResponseStatus,
     UsageDetail,
 )
+from realtime.event.reply import CustomEvent, ExceedMaxItersEvent, HintBlockEvent, ReplyEndEvent, RequestStopEvent
 from realtime.message import ToolCallBlock
+
+Report = HintBlockEvent | CustomEvent | ExceedMaxItersEvent | RequestStopEvent | ReplyEndEvent
+"""What a thinking agent tells of a reply beside words and tools."""
 
 
 class ResponseCreated(Event, frozen=True, kw_only=True):
@@ -113,6 +117,17 @@ class ResponseThinkingDone(ResponsePart, frozen=True, kw_only=True):
     """The thinking of this item is complete: `thinking` is all of it."""
 
     thinking: str = ""
+
+
+class ResponseReport(Event, frozen=True, kw_only=True):
+    """A thinking agent behind the voice tells more than words: `report` is its reply event.
+
+    That is a hint that it has read, a signal of its program, its limit of rounds, a request to stop, or its end where
+    that is not `completed`. It may come after the response, while a tool runs.
+    """
+
+    response_id: str
+    report: Report
 
 
 class ResponseToolUseDelta(ResponsePart, frozen=True, kw_only=True):

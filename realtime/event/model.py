@@ -65,6 +65,10 @@ class ModelResponseThinkingDoneEvent(meaning.ResponseThinkingDone, frozen=True, 
     pass
 
 
+class ModelResponseReportEvent(meaning.ResponseReport, frozen=True, kw_only=True):
+    pass
+
+
 class ModelResponseToolUseDeltaEvent(meaning.ResponseToolUseDelta, frozen=True, kw_only=True):
     pass
 
@@ -150,6 +154,7 @@ ModelEvent = (
     | ModelResponseTextDoneEvent
     | ModelResponseThinkingDeltaEvent
     | ModelResponseThinkingDoneEvent
+    | ModelResponseReportEvent
     | ModelResponseToolUseDeltaEvent
     | ModelResponseToolUseDoneEvent
     | ModelInputTranscriptionDeltaEvent

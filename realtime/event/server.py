@@ -161,6 +161,13 @@ class AgentResponseThinkingDoneEvent(meaning.ResponseThinkingDone, frozen=True, 
     ts_ms: int = 0
 
 
+class AgentResponseReportEvent(meaning.ResponseReport, frozen=True, kw_only=True):
+    agent_id: str = ""
+    agent_name: str = ""
+    seq: int = 0
+    ts_ms: int = 0
+
+
 class AgentResponseToolUseDeltaEvent(meaning.ResponseToolUseDelta, frozen=True, kw_only=True):
     agent_id: str = ""
     agent_name: str = ""
@@ -344,6 +351,7 @@ ServerEvent = (
     | AgentResponseTextDoneEvent
     | AgentResponseThinkingDeltaEvent
     | AgentResponseThinkingDoneEvent
+    | AgentResponseReportEvent
     | AgentResponseToolUseDeltaEvent
     | AgentResponseToolUseDoneEvent
     | AgentInputTranscriptionDeltaEvent

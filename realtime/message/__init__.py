@@ -35,7 +35,13 @@ from realtime.message.msg import (
     check_pairs,
     fold_messages,
 )
-from realtime.message.outcome import FinishedReason, GenerateReason, Usage
+from realtime.message.outcome import (
+    FinishedReason,
+    GenerateReason,
+    Usage,
+    from_generate_reason,
+    to_generate_reason,
+)
 
 __all__ = [
     "AssistantMsg",
@@ -70,6 +76,8 @@ __all__ = [
     "canonical_json",
     "check_pairs",
     "fold_messages",
+    "from_generate_reason",
     "read_block",
     "system_reminder",
+    "to_generate_reason",
 ]

@@ -22,6 +22,7 @@ from realtime.call.asked import Asked
 from realtime.call.participant import Ears, Emit, Host
 from realtime.errors import ClientError
 from realtime.event import client as c
+from realtime.event import reply as r
 from realtime.event import server as s
 from realtime.event.base import DEFAULT_OUTPUT_RATE_HZ, AudioFormat, ContentPart, Item
 from realtime.event.config import SessionConfig, TurnDetection
@@ -36,6 +37,7 @@ from realtime.room.thinking import ThinkingAgent
 from realtime.room.utterance import Utterance
 from realtime.runtime import Runtime
 from realtime.state.conversation import Conversation
+from realtime.state.replies import REMINDER
 from realtime.state.truncation import portion_played
 from realtime.turn.responses import Passed, RoomLedger
 
@@ -499,6 +501,10 @@ class AgentParticipant:
                 | s.AgentSessionUpdatedEvent()
             ):
                 pass
+            case s.AgentItemAddedEvent(item=item) if item.role == "system" and self._is_hint(item):
+                # An item would be one of the room's talk. A thinking agent tells of its hints itself.
+                hint = r.HintBlockEvent(reply_id="", block_id=item.id, hint=item.text, source=item.name)
+                self._tell(s.AgentResponseReportEvent(response_id="", report=hint, agent_id=self.id))
             case s.AgentItemAddedEvent(item=item) | s.AgentItemDoneEvent(item=item) if item.role in ("user", "system"):
                 pass
             case s.AgentErrorEvent(code=code) if code == NOT_THERE_TO_FORGET:
@@ -577,6 +583,9 @@ class AgentParticipant:
     def _tell(self, event: s.ServerEvent) -> None:
         """Tell the room of an event of this agent, with room names."""
         self._hub.tell(named(event, self._prefix, self.name))
+
+    def _is_hint(self, item: Item) -> bool:
+        return self.thinker is None and item.text.startswith(REMINDER)
 
     @property
     def _guesses(self) -> bool:

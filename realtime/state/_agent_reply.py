@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, assert_never
 
 from realtime.event import reply as r
 from realtime.event import server as s
-from realtime.event.base import Item
+from realtime.event.meaning import Report
 from realtime.message import (
     Base64Source,
     ConfirmResult,
@@ -37,6 +37,8 @@ class _Call:
     """Its input block has ended."""
     asks: bool = False
     """It waits for the user's consent."""
+    allowed: bool = False
+    """The user, a rule or the mode agreed."""
     running: bool = False
     """Its result has begun."""
     pieces: str = ""
@@ -78,6 +80,8 @@ class AgentReply:
     _spared: bool = False
     """The user was asked when it was to be interrupted."""
     _error: str | None = None
+    _told: r.ReplyEndEvent | None = None
+    """How it ended, as a thinking agent behind the voice tells it."""
     _over_ms: int = 0
 
     def __post_init__(self) -> None:
@@ -103,7 +107,7 @@ class AgentReply:
 
     def begin_response(self, response_id: str, model_name: str, labels: dict[str, Any] | None = None) -> None:
         """Begin a response; `labels` are the metadata of its request."""
-        self.response_id, self.waits, self._error = response_id, None, None
+        self.response_id, self.waits, self._error, self._told = response_id, None, None, None
         self._spared = False
         self._metadata = {"response_id": response_id}
         if labels:
@@ -169,9 +173,21 @@ class AgentReply:
         if block_id is not None:
             self._emit(r.DataBlockEndEvent, block_id=block_id)
 
-    def hint(self, item: Item) -> None:
-        """Take a hint to the model."""
-        self._emit(r.HintBlockEvent, block_id=item.id, hint=item.text, source=item.name)
+    def take_report(self, report: Report) -> None:
+        """Take what a thinking agent behind the voice tells of its reply."""
+        match report:
+            case r.HintBlockEvent(block_id=block_id, hint=hint, source=source):
+                self._emit(r.HintBlockEvent, block_id=block_id, hint=hint, source=source)
+            case r.CustomEvent(name=name, value=value):
+                self._emit(r.CustomEvent, name=name, value=value)
+            case r.ExceedMaxItersEvent(name=name):
+                self._emit(r.ExceedMaxItersEvent, name=name)
+            case r.RequestStopEvent(source=source, reason=reason):
+                self._emit(r.RequestStopEvent, source=source, reason=reason)
+            case r.ReplyEndEvent():
+                self._told = report
+            case _:
+                assert_never(report)
 
     # -- tools -----------------------------------------------------------------------------------------------------
 
@@ -216,13 +232,16 @@ class AgentReply:
                 self._start_result(known)
 
     def _submit(self, calls: Sequence[_Call]) -> None:
-        """Hand calls over to the client."""
+        """Hand calls over to the client; what no one had to agree to is allowed by that."""
+        for one in calls:
+            if not one.allowed:
+                self._answer(one, confirmed=True)
         if calls:
             blocks = [ToolCallBlock(id=one.block_id, name=one.name, input=one.input) for one in calls]
             self._emit(r.RequireExternalExecutionEvent, tool_calls=blocks)
 
     def _answer(self, call: _Call, *, confirmed: bool) -> None:
-        call.asks = False
+        call.asks, call.allowed = False, confirmed
         block = ToolCallBlock(id=call.block_id, name=call.name, input=call.input)
         self._emit(r.UserConfirmResultEvent, confirm_results=[ConfirmResult(confirmed=confirmed, tool_call=block)])
 
@@ -397,15 +416,25 @@ class AgentReply:
             reason = "interrupted"
         elif self._error is not None:
             reason = "error"
+            if self._told is not None and self._told.error is not None:
+                self._error = self._told.error
         elif unfinished:
             reason = "interrupted"
+        elif self._told is not None:
+            reason = self._told.finished_reason
         self._emit(
             r.ReplyEndEvent,
             ts_ms=self._over_ms,
             session_id=self.out.session_id,
             finished_reason=reason,
             error=self._error if reason == "error" else None,
+            message=self._told_message(),
         )
+
+    def _told_message(self) -> dict[str, Any]:
+        """Return what a thinking agent's message has beside its blocks."""
+        told = {} if self._told is None else self._told.message
+        return {name: value for name, value in told.items() if name not in ("id", "content")}
 
 
 def _after(told: str, text: str) -> tuple[str, str]:

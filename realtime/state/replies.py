@@ -9,10 +9,12 @@
 | thoughts of the model | a thinking block per item |
 | its audio, with `keeps_audio` | a data block per item: all of it, played or not |
 | tool use | TOOL_CALL_*, and as soon as the model has finished TOOL_RESULT_START, or REQUIRE_EXTERNAL_EXECUTION |
+| a call of the client's tools to which no one had to agree | USER_CONFIRM_RESULT before that: it is allowed |
 | a call that is `asking` | REQUIRE_USER_CONFIRM; the user's answer USER_CONFIRM_RESULT |
 | such a call of an agent behind the voice | the same in a reply of its own |
 | a piece of a tool's result | TOOL_RESULT_TEXT_DELTA; a note about its work is CUSTOM `tool_progress` |
 | a system item that is a reminder | HINT_BLOCK in the reply that is open, else in the next one |
+| `agent_response_report` | HINT_BLOCK, CUSTOM, EXCEED_MAX_ITERS, REQUEST_STOP; the reason of REPLY_END |
 | a tool's result | TOOL_RESULT_*, or EXTERNAL_EXECUTION_RESULT if the tool runs in the client |
 | `agent_response_done` | MODEL_CALL_END |
 | `agent_error` | the reason of a failed reply; CUSTOM `error` if it ends none |
@@ -43,6 +45,7 @@ import msgspec
 from realtime.event import reply as r
 from realtime.event import server as s
 from realtime.event.base import Item
+from realtime.event.meaning import Report
 from realtime.message import (
     Msg,
     TextBlock,
@@ -100,8 +103,8 @@ class ReplyProjection:
         self._open_calls: dict[str, Item] = {}
         self._questions: set[str] = set()
         """The calls whose question for consent is open."""
-        self._hints: list[Item] = []
-        """Hints that no reply holds yet."""
+        self._hints: list[tuple[str | None, r.HintBlockEvent]] = []
+        """Hints that no reply holds yet, behind the agent that read it; None: any."""
         self._spoken_at_ms = -1_000_000
         # The (reply_id, block_id) of items whose reply has ended.
         self._known: OrderedDict[str, tuple[str, str]] = OrderedDict()
@@ -192,6 +195,8 @@ class ReplyProjection:
                 self._out.emit(r.CustomEvent, "", name=event.name, value=event.value)
             case s.AgentResponseToolResultEvent():
                 self._tool_result(event)
+            case s.AgentResponseReportEvent(report=report):
+                self._reported(event.agent_id, event.response_id, report)
             case _:
                 self._follow_response(event)
 
@@ -253,10 +258,22 @@ class ReplyProjection:
             reply = AgentReply(self._out, reply_id, event.agent_id, event.agent_name)
             self._agents.append(reply)
         self._running[event.agent_id, event.response_id] = reply
-        for item in self._hints:
-            reply.hint(item)
-        self._hints.clear()
+        waiting, self._hints = self._hints, []
+        for agent_id, hint in waiting:
+            if agent_id in (None, event.agent_id):
+                reply.take_report(hint)
+            else:
+                self._hints.append((agent_id, hint))
         reply.begin_response(event.response_id, self._model_names.get(event.agent_id, ""), event.metadata)
+
+    def _reported(self, agent_id: str, response_id: str, report: Report) -> None:
+        """Take a report of a thinking agent, also between two responses."""
+        open_replies = (one for one in reversed(self._agents) if one.agent_id == agent_id and not one.is_over)
+        reply = self._running.get((agent_id, response_id)) or next(open_replies, None)
+        if reply is not None:
+            reply.take_report(report)
+        elif isinstance(report, r.HintBlockEvent):
+            self._hints.append((agent_id, report))
 
     def _tool_reports(self, event: s.AgentToolProgressEvent) -> None:
         reply = next((one for one in reversed(self._agents) if one.waits_for(event.tool_call_id)), None)
@@ -365,10 +382,13 @@ class ReplyProjection:
             self._emit_call(call, event.agent_name, result)
         elif item.role == "system" and item.text.startswith(REMINDER):
             reply = next((one for one in reversed(self._agents) if not one.is_over), None)
+            hint = r.HintBlockEvent(
+                id="", created_at="", reply_id="", block_id=item.id, hint=item.text, source=item.name
+            )
             if reply is not None:
-                reply.hint(item)
+                reply.take_report(hint)
             else:
-                self._hints.append(item)
+                self._hints.append((None, hint))
         elif item.text or any(part.image for part in item.content):
             self._whole_reply(item, event.agent_name)
 
@@ -472,10 +492,10 @@ class ReplyProjection:
             if agent_id is None or reply.agent_id == agent_id:
                 self._end_agent_reply(reply)
         out = self._out
-        for item in self._hints:
-            reply_id = self._new_reply_id(item.id)
-            out.emit(r.ReplyStartEvent, reply_id, session_id=out.session_id, name=item.name or "assistant")
-            out.emit(r.HintBlockEvent, reply_id, block_id=item.id, hint=item.text, source=item.name)
+        for _, hint in self._hints:
+            reply_id = self._new_reply_id(hint.block_id)
+            out.emit(r.ReplyStartEvent, reply_id, session_id=out.session_id, name=hint.source or "assistant")
+            out.emit(r.HintBlockEvent, reply_id, block_id=hint.block_id, hint=hint.hint, source=hint.source)
             out.emit(r.ReplyEndEvent, reply_id, session_id=out.session_id)
         self._hints.clear()
 

@@ -347,6 +347,17 @@ async def test_new_settings_reach_the_model_and_are_confirmed() -> None:
         assert limits == [50, None], "a limit can be lifted"
 
 
+async def test_who_asks_for_reply_events_on_the_socket_gets_an_error_and_the_call_goes_on() -> None:
+    """AMB-57"""
+    async with call() as made:
+        made.receive(c.ClientSessionUpdateEvent(config={"events": ["realtime", "agent"], "temperature": 0.1}))
+        (error,) = made.of(s.AgentErrorEvent)
+        assert (error.code, "vocabulary=reply" in error.message) == ("invalid_config", True)
+        assert made.link.got(base.SessionUpdate) == [], "all of a change holds, or none of it"
+        made.receive(HELLO)
+        assert kinds(made)[-1] == "ResponseCreate"
+
+
 async def test_turn_detection_and_answers_can_be_switched_off_on_the_way() -> None:
     async with call() as made:
         made.receive(c.ClientSessionUpdateEvent(config={"turn_detection": "none"}))

@@ -18,7 +18,7 @@ from realtime.event import model as m
 from realtime.event import server as s
 from realtime.event.base import AudioFormat, ContentPart, ImageFormat, Item, UsageDetail
 from realtime.event.config import SessionConfig
-from realtime.event.reply import AgentEvent
+from realtime.event.reply import AgentEvent, ExceedMaxItersEvent
 from realtime.formatter import OpenAIChatFormatter
 from realtime.message import Msg, ThinkingBlock, ToolCallBlock
 from realtime.model import base
@@ -44,6 +44,7 @@ DIRECT: list[m.ModelEvent] = [
     m.ModelResponseTextDoneEvent(response_id="r1", item_id="t1", text="Hi"),
     m.ModelResponseThinkingDeltaEvent(response_id="r1", item_id="h1", delta="They greet."),
     m.ModelResponseThinkingDoneEvent(response_id="r1", item_id="h1", thinking="They greet."),
+    m.ModelResponseReportEvent(response_id="r1", report=ExceedMaxItersEvent(reply_id="reply_1", name="Friday")),
     m.ModelResponseToolUseDeltaEvent(response_id="r1", item_id="c1", tool_use=USE, delta="{"),
     m.ModelResponseToolUseDoneEvent(response_id="r1", item_id="c1", tool_use=USE),
     m.ModelResponseDoneEvent(

@@ -52,6 +52,15 @@ def test_a_wrong_setting_is_named() -> None:
             SessionConfig.from_dict(config)
 
 
+def test_reply_events_are_not_sent_on_a_socket_and_who_asks_for_them_learns_where_they_are() -> None:
+    """AMB-57"""
+    for events in (["realtime", "agent"], ["agent"], [], "agent"):
+        with pytest.raises(ValueError, match=r"^config\.events: .*events\?vocabulary=reply"):
+            SessionConfig.from_dict({"events": events})
+    for allowed in (["realtime"], None):
+        assert SessionConfig.from_dict({"events": allowed}) == SessionConfig()
+
+
 def test_a_change_keeps_what_it_does_not_mention() -> None:
     before = SessionConfig(instructions="Be brief.", voice="heart", text_auto_response=True)
     after = before.merged(SessionConfig(voice="puck", text_auto_response=False))

@@ -78,7 +78,7 @@ def test_every_model_event_but_those_of_the_connection_has_its_agent_event() -> 
 def test_every_event_says_what_is_needed_to_place_it() -> None:
     """RTA-14: agent_id and agent_name on each agent event."""
     agent_events = [event for event in SERVER if event_type(event).startswith("agent_")]
-    assert len(agent_events) == 33
+    assert len(agent_events) == 34
     assert [event for event in agent_events if not {"agent_id", "agent_name"} <= {*event.__struct_fields__}] == []
     assert {event.__struct_fields__[-2:] for event in SERVER} == {("seq", "ts_ms")}
     assert {event.__struct_fields__[:2] for event in CLIENT} == {("session_id", "event_id")}

@@ -332,10 +332,11 @@ async def test_a_tool_of_the_client_is_submitted_and_finished(declared: str) -> 
         await asyncio.sleep(1)
     events = project(made.log, **({"client_tools": ["where"]} if declared == "at first" else {}))
     check_replies(events)
-    names = ["TOOL_CALL_END", "MODEL_CALL_END", "REQUIRE_EXTERNAL_EXECUTION", "EXTERNAL_EXECUTION_RESULT"]
+    names = ["TOOL_CALL_END", "MODEL_CALL_END", "USER_CONFIRM_RESULT", "REQUIRE_EXTERNAL_EXECUTION"]
     start = types(events, "resp_1").index("TOOL_CALL_END")
-    assert types(events, "resp_1")[start : start + 4] == names
-    assert states(events, "resp_1", "call_1") == [("pending", ""), ("submitted", ""), ("finished", "success")]
+    assert types(events, "resp_1")[start : start + 5] == [*names, "EXTERNAL_EXECUTION_RESULT"]
+    walk = [("pending", ""), ("allowed", ""), ("submitted", ""), ("finished", "success")]
+    assert states(events, "resp_1", "call_1") == walk
     assert messages(events)[1].get_content_blocks("tool_result")[0].output == "In Oslo"
 
 

@@ -15,6 +15,7 @@ from typing import Any, Protocol
 
 from realtime.event.base import Item, UsageDetail
 from realtime.event.config import ToolDeclaration
+from realtime.event.meaning import Report
 from realtime.message import ToolCallBlock, ToolResultBlock
 
 
@@ -60,6 +61,13 @@ class ReplyThought:
 
 
 @dataclass(frozen=True, slots=True)
+class ReplyReport:
+    """What a thinking agent tells of its reply beside words and tools. Never spoken."""
+
+    report: Report
+
+
+@dataclass(frozen=True, slots=True)
 class ReplyToolCall:
     """Call a tool; `arguments` is a JSON object as text. A new prompt follows with the result.
 
@@ -76,12 +84,12 @@ class ReplyToolRun:
     """The language model runs a tool of its own; once the user agrees, if the call is `asking`.
 
     A new prompt follows once it has a result, which `result` gets in any case. A response that takes it calls
-    `on_taken`: from then on the tool may report to the call.
+    `on_taken`: from then on the tool may report to the call, and the agent by the function that it gets.
     """
 
     call: ToolCallBlock
     result: asyncio.Future[ToolResultBlock]
-    on_taken: Callable[[], None]
+    on_taken: Callable[[Callable[[Report], None]], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +101,7 @@ class ReplyUsage:
     detail: UsageDetail
 
 
-Reply = ReplyText | ReplyThought | ReplyToolCall | ReplyToolRun | ReplyUsage
+Reply = ReplyText | ReplyThought | ReplyReport | ReplyToolCall | ReplyToolRun | ReplyUsage
 
 
 class LanguageModel(Protocol):

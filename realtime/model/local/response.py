@@ -15,6 +15,8 @@ from realtime.audio.pcm import bytes_of, ms_of
 from realtime.errors import ProviderError, RealtimeError
 from realtime.event import model as m
 from realtime.event.base import AudioFormat, ContentPart, Item, Modality, ResponseOverrides, ResponseStatus
+from realtime.event.meaning import Report
+from realtime.event.reply import HintBlockEvent
 from realtime.message import ToolCallBlock, ToolCallState, ToolResultBlock
 from realtime.model.base import OnEvent, SentenceJudge, Settings, Withheld
 from realtime.model.chat.failures import foreign_failure
@@ -22,6 +24,7 @@ from realtime.model.local.history import ReadHistory, add_item, add_result
 from realtime.model.local.language_model import (
     Prompt,
     Reply,
+    ReplyReport,
     ReplyText,
     ReplyThought,
     ReplyToolCall,
@@ -193,7 +196,7 @@ class Response:
         calls, n_dropped = False, 0
         async with aclosing(self._replies(prompt)) as replies:
             async for reply in replies:
-                if not isinstance(reply, ReplyThought):
+                if not isinstance(reply, ReplyThought | ReplyReport):
                     self._close_thought()
                 match reply:
                     case ReplyToolCall():
@@ -207,8 +210,14 @@ class Response:
                         if call.state is ToolCallState.PENDING:
                             call = msgspec.structs.replace(call, state=ToolCallState.SUBMITTED)
                         self._call_tool(call)
-                        on_taken()
+                        on_taken(self._report)
                         result.add_done_callback(self._tool_ended)
+                    case ReplyReport(report=HintBlockEvent() as report):
+                        withheld = await self._speak_judged(passages.finish(), withheld)
+                        self._close_item("completed")
+                        self._report(report)
+                    case ReplyReport(report=report):
+                        self._report(report)
                     case ReplyUsage():
                         self._usage = reply
                     case ReplyThought(text=text):
@@ -296,6 +305,9 @@ class Response:
                     thinking="".join(thoughts),
                 )
             )
+
+    def _report(self, report: Report) -> None:
+        self._on_event(m.ModelResponseReportEvent(response_id=self.id, report=report))
 
     def _write(self, reply: ReplyText) -> None:
         item_id = self._open("text")

@@ -62,6 +62,67 @@ export interface UsageDetail {
     output_audio_tokens: number | null;
     output_reasoning_tokens: number | null;
 }
+/** A whole hint block enters the agent's context. */
+export interface HintBlockEvent {
+    type: "HINT_BLOCK";
+    id: string;
+    created_at: string;
+    reply_id: string;
+    metadata: Record<string, unknown>;
+    block_id: string;
+    hint: string | (TextBlock | DataBlock)[];
+    source: string | null;
+}
+/**
+ * A signal of the layer around the agent (`tasks_context`, `team_updated`). Readers skip an unknown `name`.
+ *
+ * `reply_id` is empty for signals outside a reply. Raises ValueError where `value` is not JSON.
+ */
+export interface CustomEvent {
+    type: "CUSTOM";
+    id: string;
+    created_at: string;
+    reply_id: string;
+    metadata: Record<string, unknown>;
+    name: string;
+    value: Record<string, unknown>;
+}
+/** The agent `name` has reached its limit of reasoning and acting steps. */
+export interface ExceedMaxItersEvent {
+    type: "EXCEED_MAX_ITERS";
+    id: string;
+    created_at: string;
+    reply_id: string;
+    metadata: Record<string, unknown>;
+    name: string;
+}
+/** A hook or a tool (`source`) asks to stop early, for `reason`. */
+export interface RequestStopEvent {
+    type: "REQUEST_STOP";
+    id: string;
+    created_at: string;
+    reply_id: string;
+    metadata: Record<string, unknown>;
+    source: string;
+    reason: string;
+}
+/**
+ * The reply is complete; nothing of it follows. `error`: what went wrong, where that ended it.
+ *
+ * `message`: fields of the message, as in its JSON, that the other events do not tell, such as its `metadata` and
+ * `structured_output`; all of its `content` where a hook or an interruption has put other blocks in its place.
+ */
+export interface ReplyEndEvent {
+    type: "REPLY_END";
+    id: string;
+    created_at: string;
+    reply_id: string;
+    metadata: Record<string, unknown>;
+    session_id: string;
+    finished_reason: "completed" | "error" | "exceed_max_iters" | "interrupted";
+    error: string | null;
+    message: Record<string, unknown>;
+}
 /**
  * Whether a tool may run without a question. `rule_content`: a pattern for its arguments; None: all arguments.
  *
@@ -898,6 +959,21 @@ export interface AgentResponseThinkingDoneEvent {
     seq?: number;
     ts_ms: number;
 }
+/**
+ * A thinking agent behind the voice tells more than words: `report` is its reply event.
+ *
+ * That is a hint that it has read, a signal of its program, its limit of rounds, a request to stop, or its end where
+ * that is not `completed`. It may come after the response, while a tool runs.
+ */
+export interface AgentResponseReportEvent {
+    type: "agent_response_report";
+    response_id: string;
+    report: HintBlockEvent | CustomEvent | ExceedMaxItersEvent | RequestStopEvent | ReplyEndEvent;
+    agent_id: string;
+    agent_name: string;
+    seq?: number;
+    ts_ms: number;
+}
 /** A fragment of a tool call's arguments: `delta` is new, `tool_use.input` all of it so far. */
 export interface AgentResponseToolUseDeltaEvent {
     type: "agent_response_tool_use_delta";
@@ -1131,13 +1207,13 @@ export interface AgentErrorEvent {
 /** What a client sends. */
 export type ClientEvent = ClientSessionCreateEvent | ClientSessionUpdateEvent | ClientSessionResumeEvent | ClientSessionEndEvent | ClientResponseCreateEvent | ClientResponseCancelEvent | ClientTextAppendEvent | ClientAudioAppendEvent | ClientAudioCommitEvent | ClientAudioClearEvent | ClientImageAppendEvent | ClientToolResultEvent | ClientPlaybackAckEvent | ClientItemCreateEvent | ClientItemDeleteEvent | ClientItemRetrieveEvent | ClientItemTruncateEvent;
 /** What a client gets. */
-export type ServerEvent = ServerSessionCreatedEvent | ServerSessionUpdatedEvent | ServerSessionEndedEvent | ServerSessionResumedEvent | ServerAudioFlushEvent | ServerAudioGainEvent | ServerAudioItemEvent | ServerAudioReceivedEvent | ServerGoodbyeEvent | ServerLatencyEvent | ServerPlaybackEvent | ServerCustomEvent | ServerRoomJoinedEvent | ServerRoomChangedEvent | ServerRoomLeftEvent | ServerRoomFloorEvent | AgentReadyEvent | AgentEndedEvent | AgentToolProgressEvent | AgentResponseToolResultEvent | AgentResponseCreatedEvent | AgentResponseDoneEvent | AgentResponseAudioDeltaEvent | AgentResponseAudioDoneEvent | AgentResponseAudioTranscriptDeltaEvent | AgentResponseAudioTranscriptDoneEvent | AgentResponseTextDeltaEvent | AgentResponseTextDoneEvent | AgentResponseThinkingDeltaEvent | AgentResponseThinkingDoneEvent | AgentResponseToolUseDeltaEvent | AgentResponseToolUseDoneEvent | AgentInputTranscriptionDeltaEvent | AgentInputTranscriptionDoneEvent | AgentInputTranscriptionFailedEvent | AgentInputStartedEvent | AgentInputDoneEvent | AgentInputCommittedEvent | AgentInputClearedEvent | AgentItemAddedEvent | AgentItemDoneEvent | AgentItemDeletedEvent | AgentItemTruncatedEvent | AgentItemRetrievedEvent | AgentSessionUpdatedEvent | AgentInterruptionEvent | AgentReconnectingEvent | AgentReconnectedEvent | AgentErrorEvent;
+export type ServerEvent = ServerSessionCreatedEvent | ServerSessionUpdatedEvent | ServerSessionEndedEvent | ServerSessionResumedEvent | ServerAudioFlushEvent | ServerAudioGainEvent | ServerAudioItemEvent | ServerAudioReceivedEvent | ServerGoodbyeEvent | ServerLatencyEvent | ServerPlaybackEvent | ServerCustomEvent | ServerRoomJoinedEvent | ServerRoomChangedEvent | ServerRoomLeftEvent | ServerRoomFloorEvent | AgentReadyEvent | AgentEndedEvent | AgentToolProgressEvent | AgentResponseToolResultEvent | AgentResponseCreatedEvent | AgentResponseDoneEvent | AgentResponseAudioDeltaEvent | AgentResponseAudioDoneEvent | AgentResponseAudioTranscriptDeltaEvent | AgentResponseAudioTranscriptDoneEvent | AgentResponseTextDeltaEvent | AgentResponseTextDoneEvent | AgentResponseThinkingDeltaEvent | AgentResponseThinkingDoneEvent | AgentResponseReportEvent | AgentResponseToolUseDeltaEvent | AgentResponseToolUseDoneEvent | AgentInputTranscriptionDeltaEvent | AgentInputTranscriptionDoneEvent | AgentInputTranscriptionFailedEvent | AgentInputStartedEvent | AgentInputDoneEvent | AgentInputCommittedEvent | AgentInputClearedEvent | AgentItemAddedEvent | AgentItemDoneEvent | AgentItemDeletedEvent | AgentItemTruncatedEvent | AgentItemRetrievedEvent | AgentSessionUpdatedEvent | AgentInterruptionEvent | AgentReconnectingEvent | AgentReconnectedEvent | AgentErrorEvent;
 /** The server event with this `type`. */
 export type ServerEventOf<Type extends ServerEvent["type"]> = Extract<ServerEvent, {
     type: Type;
 }>;
 export declare const CLIENT_EVENT_TYPES: readonly ["client_session_create", "client_session_update", "client_session_resume", "client_session_end", "client_response_create", "client_response_cancel", "client_text_append", "client_audio_append", "client_audio_commit", "client_audio_clear", "client_image_append", "client_tool_result", "client_playback_ack", "client_item_create", "client_item_delete", "client_item_retrieve", "client_item_truncate"];
-export declare const SERVER_EVENT_TYPES: readonly ["server_session_created", "server_session_updated", "server_session_ended", "server_session_resumed", "server_audio_flush", "server_audio_gain", "server_audio_item", "server_audio_received", "server_goodbye", "server_latency", "server_playback", "server_custom", "server_room_joined", "server_room_changed", "server_room_left", "server_room_floor", "agent_ready", "agent_ended", "agent_tool_progress", "agent_response_tool_result", "agent_response_created", "agent_response_done", "agent_response_audio_delta", "agent_response_audio_done", "agent_response_audio_transcript_delta", "agent_response_audio_transcript_done", "agent_response_text_delta", "agent_response_text_done", "agent_response_thinking_delta", "agent_response_thinking_done", "agent_response_tool_use_delta", "agent_response_tool_use_done", "agent_input_transcription_delta", "agent_input_transcription_done", "agent_input_transcription_failed", "agent_input_started", "agent_input_done", "agent_input_committed", "agent_input_cleared", "agent_item_added", "agent_item_done", "agent_item_deleted", "agent_item_truncated", "agent_item_retrieved", "agent_session_updated", "agent_interruption", "agent_reconnecting", "agent_reconnected", "agent_error"];
+export declare const SERVER_EVENT_TYPES: readonly ["server_session_created", "server_session_updated", "server_session_ended", "server_session_resumed", "server_audio_flush", "server_audio_gain", "server_audio_item", "server_audio_received", "server_goodbye", "server_latency", "server_playback", "server_custom", "server_room_joined", "server_room_changed", "server_room_left", "server_room_floor", "agent_ready", "agent_ended", "agent_tool_progress", "agent_response_tool_result", "agent_response_created", "agent_response_done", "agent_response_audio_delta", "agent_response_audio_done", "agent_response_audio_transcript_delta", "agent_response_audio_transcript_done", "agent_response_text_delta", "agent_response_text_done", "agent_response_thinking_delta", "agent_response_thinking_done", "agent_response_report", "agent_response_tool_use_delta", "agent_response_tool_use_done", "agent_input_transcription_delta", "agent_input_transcription_done", "agent_input_transcription_failed", "agent_input_started", "agent_input_done", "agent_input_committed", "agent_input_cleared", "agent_item_added", "agent_item_done", "agent_item_deleted", "agent_item_truncated", "agent_item_retrieved", "agent_session_updated", "agent_interruption", "agent_reconnecting", "agent_reconnected", "agent_error"];
 /**
  * Whether `value` (as parsed from JSON) is a server event with all its fields. Fields that are not known here are
  * ignored, so a newer server may send more.

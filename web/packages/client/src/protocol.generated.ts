@@ -72,6 +72,72 @@ export interface UsageDetail {
   output_reasoning_tokens: number | null;
 }
 
+/** A whole hint block enters the agent's context. */
+export interface HintBlockEvent {
+  type: "HINT_BLOCK";
+  id: string;
+  created_at: string;
+  reply_id: string;
+  metadata: Record<string, unknown>;
+  block_id: string;
+  hint: string | (TextBlock | DataBlock)[];
+  source: string | null;
+}
+
+/**
+ * A signal of the layer around the agent (`tasks_context`, `team_updated`). Readers skip an unknown `name`.
+ *
+ * `reply_id` is empty for signals outside a reply. Raises ValueError where `value` is not JSON.
+ */
+export interface CustomEvent {
+  type: "CUSTOM";
+  id: string;
+  created_at: string;
+  reply_id: string;
+  metadata: Record<string, unknown>;
+  name: string;
+  value: Record<string, unknown>;
+}
+
+/** The agent `name` has reached its limit of reasoning and acting steps. */
+export interface ExceedMaxItersEvent {
+  type: "EXCEED_MAX_ITERS";
+  id: string;
+  created_at: string;
+  reply_id: string;
+  metadata: Record<string, unknown>;
+  name: string;
+}
+
+/** A hook or a tool (`source`) asks to stop early, for `reason`. */
+export interface RequestStopEvent {
+  type: "REQUEST_STOP";
+  id: string;
+  created_at: string;
+  reply_id: string;
+  metadata: Record<string, unknown>;
+  source: string;
+  reason: string;
+}
+
+/**
+ * The reply is complete; nothing of it follows. `error`: what went wrong, where that ended it.
+ *
+ * `message`: fields of the message, as in its JSON, that the other events do not tell, such as its `metadata` and
+ * `structured_output`; all of its `content` where a hook or an interruption has put other blocks in its place.
+ */
+export interface ReplyEndEvent {
+  type: "REPLY_END";
+  id: string;
+  created_at: string;
+  reply_id: string;
+  metadata: Record<string, unknown>;
+  session_id: string;
+  finished_reason: "completed" | "error" | "exceed_max_iters" | "interrupted";
+  error: string | null;
+  message: Record<string, unknown>;
+}
+
 /**
  * Whether a tool may run without a question. `rule_content`: a pattern for its arguments; None: all arguments.
  *
@@ -975,6 +1041,22 @@ export interface AgentResponseThinkingDoneEvent {
   ts_ms: number;
 }
 
+/**
+ * A thinking agent behind the voice tells more than words: `report` is its reply event.
+ *
+ * That is a hint that it has read, a signal of its program, its limit of rounds, a request to stop, or its end where
+ * that is not `completed`. It may come after the response, while a tool runs.
+ */
+export interface AgentResponseReportEvent {
+  type: "agent_response_report";
+  response_id: string;
+  report: HintBlockEvent | CustomEvent | ExceedMaxItersEvent | RequestStopEvent | ReplyEndEvent;
+  agent_id: string;
+  agent_name: string;
+  seq?: number;
+  ts_ms: number;
+}
+
 /** A fragment of a tool call's arguments: `delta` is new, `tool_use.input` all of it so far. */
 export interface AgentResponseToolUseDeltaEvent {
   type: "agent_response_tool_use_delta";
@@ -1276,6 +1358,7 @@ export type ServerEvent =
   | AgentResponseTextDoneEvent
   | AgentResponseThinkingDeltaEvent
   | AgentResponseThinkingDoneEvent
+  | AgentResponseReportEvent
   | AgentResponseToolUseDeltaEvent
   | AgentResponseToolUseDoneEvent
   | AgentInputTranscriptionDeltaEvent
@@ -1350,6 +1433,7 @@ export const SERVER_EVENT_TYPES = [
   "agent_response_text_done",
   "agent_response_thinking_delta",
   "agent_response_thinking_done",
+  "agent_response_report",
   "agent_response_tool_use_delta",
   "agent_response_tool_use_done",
   "agent_input_transcription_delta",
@@ -1402,6 +1486,11 @@ const isURLSource: Check = struct({ type: oneOf("url"), url: isString, media_typ
 const isDataBlock: Check = struct({ type: oneOf("data"), source: either(isBase64Source, isURLSource), id: isString, name: either(isString, isNull) }, { created_at: either(isString, isNull), finished_at: either(isString, isNull) });
 const isToolResultBlock: Check = struct({ type: oneOf("tool_result"), id: isString, name: isString, output: either(isString, listOf(either(isTextBlock, isDataBlock))), state: oneOf("running", "success", "error", "interrupted", "denied") }, { created_at: either(isString, isNull), finished_at: either(isString, isNull) });
 const isUsageDetail: Check = struct({ input_text_tokens: either(isInteger, isNull), input_audio_tokens: either(isInteger, isNull), input_image_tokens: either(isInteger, isNull), input_cached_tokens: either(isInteger, isNull), output_text_tokens: either(isInteger, isNull), output_audio_tokens: either(isInteger, isNull), output_reasoning_tokens: either(isInteger, isNull) });
+const isHintBlockEvent: Check = struct({ type: oneOf("HINT_BLOCK"), id: isString, created_at: isString, reply_id: isString, metadata: recordOf(isAnything), block_id: isString, hint: either(isString, listOf(either(isTextBlock, isDataBlock))), source: either(isString, isNull) });
+const isCustomEvent: Check = struct({ type: oneOf("CUSTOM"), id: isString, created_at: isString, reply_id: isString, metadata: recordOf(isAnything), name: isString, value: recordOf(isAnything) });
+const isExceedMaxItersEvent: Check = struct({ type: oneOf("EXCEED_MAX_ITERS"), id: isString, created_at: isString, reply_id: isString, metadata: recordOf(isAnything), name: isString });
+const isRequestStopEvent: Check = struct({ type: oneOf("REQUEST_STOP"), id: isString, created_at: isString, reply_id: isString, metadata: recordOf(isAnything), source: isString, reason: isString });
+const isReplyEndEvent: Check = struct({ type: oneOf("REPLY_END"), id: isString, created_at: isString, reply_id: isString, metadata: recordOf(isAnything), session_id: isString, finished_reason: oneOf("completed", "error", "exceed_max_iters", "interrupted"), error: either(isString, isNull), message: recordOf(isAnything) });
 const isPermissionRule: Check = struct({ tool_name: isString, rule_content: either(isString, isNull), behavior: oneOf("allow", "deny", "ask"), source: isString });
 const isToolCallBlock: Check = struct({ type: oneOf("tool_call"), id: isString, name: isString, input: isString, state: oneOf("pending", "asking", "allowed", "submitted", "finished") }, { created_at: either(isString, isNull), finished_at: either(isString, isNull), suggested_rules: listOf(isPermissionRule) });
 const isContentPart: Check = struct({ type: oneOf("audio", "image", "text") }, { text: either(isString, isNull), transcript: either(isString, isNull), image: either(isString, isNull), media_type: either(isString, isNull), audio: either(isString, isNull), format: either(isAudioFormat, isNull) });
@@ -1438,6 +1527,7 @@ const SERVER_EVENT_CHECKS = new Map<string, Check>([
   ["agent_response_text_done", agentEvent({ response_id: isString, item_id: isString, output_index: isInteger, content_index: isInteger, text: isString })],
   ["agent_response_thinking_delta", agentEvent({ response_id: isString, item_id: isString, output_index: isInteger, content_index: isInteger, delta: isString })],
   ["agent_response_thinking_done", agentEvent({ response_id: isString, item_id: isString, output_index: isInteger, content_index: isInteger, thinking: isString })],
+  ["agent_response_report", agentEvent({ response_id: isString, report: either(isHintBlockEvent, isCustomEvent, isExceedMaxItersEvent, isRequestStopEvent, isReplyEndEvent) })],
   ["agent_response_tool_use_delta", agentEvent({ response_id: isString, item_id: isString, output_index: isInteger, content_index: isInteger, tool_use: isToolCallBlock, delta: isString })],
   ["agent_response_tool_use_done", agentEvent({ response_id: isString, item_id: isString, output_index: isInteger, content_index: isInteger, tool_use: isToolCallBlock })],
   ["agent_input_transcription_delta", agentEvent({ item_id: isString, delta: isString, content_index: isInteger, interim: either(isString, isNull) })],
