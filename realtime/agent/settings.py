@@ -122,6 +122,8 @@ class AgentSpec(StateModule):
         self.hooks = RunHooks()
         self.history: tuple[Item, ...] = ()
         """What was said before: the next call begins with it."""
+        self.is_redialled = False
+        """Whether its user has called anew: a call that begins with an earlier conversation greets nevertheless."""
         self.spent = Usage(input_tokens=0, output_tokens=0)
         for name in ("name", "sys_prompt", "voice", "greeting", "idle_prompt_s"):
             self.register_state(name)
