@@ -9,7 +9,9 @@ from functools import partial
 from typing import Any
 
 import msgspec
+from pydantic import BaseModel
 
+from realtime.agent.call_record import RecordForm
 from realtime.agent.claims import ClaimsMode
 from realtime.agent.detector import VAD_UNAVAILABLE, DetectorFactory, silero_detector
 from realtime.agent.heard import items_from_json, items_to_json
@@ -24,6 +26,7 @@ from realtime.event.decode import explain
 from realtime.message import Msg
 from realtime.message.outcome import Usage
 from realtime.model.base import Profile, RealtimeModel, Settings
+from realtime.model.chat.base import ChatModelBase
 from realtime.model.local.engine import SpeechEngine
 from realtime.model.voices import known_voice, voice_here
 from realtime.module import StateModule
@@ -77,6 +80,8 @@ class AgentSpec(StateModule):
         suggestions: Sequence[str] = (),
         claims: ClaimsMode = "off",
         plan_notebook: PlanNotebook | None = None,
+        call_record: type[BaseModel] | None = None,
+        chat_model: ChatModelBase | None = None,
     ) -> None:
         super().__init__()
         if not isinstance(model, RealtimeModel):
@@ -115,6 +120,8 @@ class AgentSpec(StateModule):
         if plan_notebook is not None:
             # A name that is taken is an error here, not when a call begins.
             plan_notebook.equip(self.toolkit.for_call())
+        self.record_form = RecordForm.of(call_record, chat_model)
+        """What is filled in when a call is over; None: nothing."""
         self.origin = object()
         """The same for all copies of an agent."""
         self._on_enter, self._on_turn = on_enter, on_turn

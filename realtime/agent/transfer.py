@@ -14,6 +14,7 @@ from typing import Any, Protocol
 
 import msgspec
 
+from realtime.agent.call_record import RecordForm
 from realtime.agent.controller import Controller
 from realtime.agent.saying import Saying
 from realtime.agent.settings import AgentSpec, transfer_tools
@@ -95,6 +96,10 @@ class Chain:
     agent_ids: dict[object, str] = field(default_factory=dict)
     spent: dict[object, Usage] = field(default_factory=dict)
     plans: dict[object, PlanNotebook] = field(default_factory=dict)
+    earlier_ids: frozenset[str] = frozenset()
+    """Items of earlier calls, with which this one began."""
+    record_form: RecordForm | None = None
+    """The record of the call: that of the latest agent which has one."""
     leaving: set[asyncio.Task[None]] = field(default_factory=set)
     """Agents that have handed the call over and are not quite gone."""
     n_turns: int = 0
