@@ -128,14 +128,17 @@ class CallerSession:
     async def give_way(self) -> None:
         """Another call of this user begins: be saved before, and no more where the user has left this one."""
         call = self._call
-        if call is None or not call.is_deserted:
-            if self.saving is not None:
-                await asyncio.wait([self.saving], timeout=LOAD_S)
-            return
-        self._save()
+        is_left = call is not None and (call.is_deserted or call.is_ending)
+        if is_left:
+            # The end of a call may take a while, such as for its record: the next one does not wait for it.
+            self._save()
         if self.saving is not None:
             await asyncio.wait([self.saving], timeout=LOAD_S)
-        if self._writer is not None:
+        if call is None or not is_left or self._writer is None:
+            return
+        if call.is_ending:
+            self._writer = None  # all that was said in it is saved
+        else:
             self._lose()
 
     def _take(self, event: s.ServerEvent) -> None:

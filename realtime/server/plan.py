@@ -56,6 +56,9 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     settings: ServerSettings = msgspec.field(default_factory=ServerSettings)
     log_level: str = "warning"
 
+    def __repr__(self) -> str:
+        return f"Plan({self.target or self.model!r})"  # the URL of its sessions may hold a password
+
     def put_into_environment(self) -> None:
         """Store the plan for `app_of_environment` in a child process."""
         os.environ[PLAN] = msgspec.json.encode(self).decode()

@@ -1,5 +1,6 @@
 """Agents remember the users who call them: over real sockets, with sessions in files, SQLite and Redis."""
 
+import asyncio
 import json
 import logging
 import sqlite3
@@ -9,11 +10,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from pydantic import BaseModel
 
 from realtime.agent import RealtimeAgent
 from realtime.commands.serve import session_url
 from realtime.errors import BadOption, StoreError, UsageError
+from realtime.message import TextBlock
 from realtime.model.base import ModelInput, ResponseCreate
+from realtime.model.chat.base import ChatModelBase, ChatResponse
 from realtime.model.scripted import PROFILE, ScriptedModel, Speak
 from realtime.plan import PlanNotebook
 from realtime.server import caller_sessions
@@ -26,7 +30,7 @@ from realtime.state.open import open_session
 from realtime.state.sessions import StoredSession
 from tests.real_loop import settled
 from tests.server.harness import Client, Json, Place, serving_app
-from tests.server.steps import hang_up
+from tests.server.steps import END, hang_up
 from tests.server.test_client_tokens import ask
 from tests.state.redis_server import redis_server
 
@@ -312,6 +316,44 @@ async def test_realtime_serve_opens_its_sessions_and_closes_them(tmp_path: Path)
     with closing(sqlite3.connect(tmp_path / "callers.db")) as kept:
         ((user, state),) = kept.execute("SELECT user_id, state FROM sessions")
     assert (user, b"I am Ann." in state) == ("ann", True)
+
+
+class Slow(ChatModelBase):
+    """Fills in no record before the test lets it."""
+
+    def __init__(self) -> None:
+        super().__init__("slow", False)
+        self.asked, self.may_answer = asyncio.Event(), asyncio.Event()
+
+    async def __call__(self, *args: Any, **options: Any) -> ChatResponse:
+        self.asked.set()
+        await self.may_answer.wait()
+        return ChatResponse([TextBlock(text="{}")])
+
+
+class Nothing(BaseModel):
+    """The record of a call."""
+
+
+async def test_who_calls_again_while_the_last_call_still_ends_is_remembered(tmp_path: Path) -> None:
+    chat = Slow()
+
+    def make() -> RealtimeAgent:
+        return RealtimeAgent("Friday", "", Counting(), call_record=Nothing, chat_model=chat)
+
+    async with server(open_session(f"json:{tmp_path}"), make) as place, calling(place) as before:
+        await said(before, "One.")
+        await before.send(END)
+        await chat.asked.wait()
+        async with calling(place) as again:
+            assert await said(again, "Two.") == "Turn 2."
+            chat.may_answer.set()
+            await before.until("server_session_ended")
+            assert await said(again, "Three.") == "Turn 3."
+            await hang_up(again)
+            assert told(again) == []
+    texts = [item["content"][0].get("text") for item in of("ann", tmp_path)["agent"]["conversation"]]
+    assert [text for text in texts if text] == ["One.", "Two.", "Three."]
 
 
 def test_sessions_of_another_kind_are_refused() -> None:
