@@ -51,10 +51,8 @@ class RecordForm:
     writer: ChatModelBase
 
     @classmethod
-    def of(cls, call_record: Any, chat_model: Any) -> RecordForm | None:
-        """Return the form of an agent's options; None without a record. Raises UsageError."""
-        if call_record is None:
-            return None
+    def of(cls, call_record: Any, chat_model: Any) -> RecordForm:
+        """Return the form of an agent's options. Raises UsageError."""
         try:
             check_structured_model(call_record)
         except TypeError:

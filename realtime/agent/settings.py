@@ -6,12 +6,10 @@ import re
 import unicodedata
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
-from pydantic import BaseModel
 
-from realtime.agent.call_record import RecordForm
 from realtime.agent.claims import ClaimsMode
 from realtime.agent.detector import VAD_UNAVAILABLE, DetectorFactory, silero_detector
 from realtime.agent.heard import items_from_json, items_to_json
@@ -26,7 +24,6 @@ from realtime.event.decode import explain
 from realtime.message import Msg
 from realtime.message.outcome import Usage
 from realtime.model.base import Profile, RealtimeModel, Settings
-from realtime.model.chat.base import ChatModelBase
 from realtime.model.local.engine import SpeechEngine
 from realtime.model.voices import known_voice, voice_here
 from realtime.module import StateModule
@@ -36,6 +33,12 @@ from realtime.tool import DEFAULT_TIMEOUT_S, Toolkit
 from realtime.tool.mcp.of_client import ClientServers
 from realtime.tool.toolkit import toolkit_of
 from realtime.turn.consent import CONSENT_SILENCE_S
+
+if TYPE_CHECKING:
+    from pydantic import BaseModel
+
+    from realtime.agent.call_record import RecordForm
+    from realtime.model.chat.base import ChatModelBase
 
 CLIENT_TIMEOUT_S = 60.0
 _TIMES_ABOVE_0 = ("tool_timeout_s", "client_timeout_s", "consent_silence_s", "idle_prompt_s")
@@ -120,7 +123,7 @@ class AgentSpec(StateModule):
         if plan_notebook is not None:
             # A name that is taken is an error here, not when a call begins.
             plan_notebook.equip(self.toolkit.for_call())
-        self.record_form = RecordForm.of(call_record, chat_model)
+        self.record_form = _record_form(call_record, chat_model)
         """What is filled in when a call is over; None: nothing."""
         self.origin = object()
         """The same for all copies of an agent."""
@@ -217,6 +220,16 @@ def _turn_detection(given: object) -> TurnDetection | None:
         return msgspec.convert(given, TurnDetection)
     except msgspec.ValidationError as error:
         raise UsageError(f"turn_detection: {explain(error, TurnDetection)}", code="bad_turn_detection") from None
+
+
+def _record_form(call_record: Any, chat_model: Any) -> RecordForm | None:
+    """Return what is filled in at the end of a call. Raises UsageError for what cannot be."""
+    if call_record is None:
+        return None
+    # Agents without a record load no chat models.
+    from realtime.agent.call_record import RecordForm
+
+    return RecordForm.of(call_record, chat_model)
 
 
 def _lines(lines: Sequence[str] | None) -> tuple[str, ...] | None:

@@ -10,11 +10,10 @@ from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import msgspec
 
-from realtime.agent.call_record import RecordForm
 from realtime.agent.controller import Controller
 from realtime.agent.saying import Saying
 from realtime.agent.settings import AgentSpec, transfer_tools
@@ -33,6 +32,9 @@ from realtime.tool import ToolResponse
 from realtime.tool.context import current_scope
 from realtime.tool.mcp.of_client import ClientServers
 from realtime.tool.output import failed
+
+if TYPE_CHECKING:
+    from realtime.agent.call_record import RecordForm
 
 logger = logging.getLogger(__name__)
 
