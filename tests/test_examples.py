@@ -55,7 +55,7 @@ def load(name: str) -> ModuleType:
     ("most_lines", "names"),
     [
         (30, ("my_agent", "openai_voice", "gemini_voice", "dashscope_voice")),
-        (40, ("background_delegate", "greeting", "hand_over", "plan", "remembers_callers")),
+        (40, ("background_delegate", "call_record", "greeting", "hand_over", "plan", "remembers_callers")),
         (40, ("react_by_voice", "room", "room_with_thinking_agent")),
         (50, ("mcp_by_voice",)),
     ],
@@ -383,6 +383,15 @@ async def test_a_plan_is_made_and_followed(capsys: pytest.CaptureFixture[str]) -
         "no plan any more",
         "Friday said: You leave at five past nine, and your room is at the harbour.",
     ]
+
+
+async def test_a_record_is_filled_in_when_a_call_is_over(capsys: pytest.CaptureFixture[str]) -> None:
+    """The first object of the chat model does not fit, and goes back to it."""
+    module = load("call_record")
+    await module.main()
+    record = {"caller": "Ann", "people": 6, "day": "Friday"}
+    assert capsys.readouterr().out.splitlines() == [str({"model": "Booking", "record": record})]
+    assert module.ANSWERS == []
 
 
 async def test_a_call_is_followed_over_http(capsys: pytest.CaptureFixture[str]) -> None:

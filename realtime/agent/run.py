@@ -118,6 +118,7 @@ class AgentRun:
         if host.own is not None and self._transfers is None:
             self._transfers = Transfers(self, host)
         self._plan.begin()
+        self.chain.record_form = self.spec.record_form or self.chain.record_form
         self._settings.take_on(config, had_audio=False)
         self._settings.client_servers = self.client_servers
         self._joined, self.asked = True, config
@@ -156,6 +157,7 @@ class AgentRun:
         _, left = await asyncio.wait(left, timeout=LEAVE_S)
         if left:
             logger.error("agent %s is left behind: a tool or its model does not end", self.agent_id)
+        await self._fill_record(reason)
         self._end(reason)
         self._hasty_turns = self.hasty_turns
         self.spec.history = self.heard()
@@ -163,6 +165,16 @@ class AgentRun:
         await keep_plans({*self.chain.plans.values(), *filter(None, [self.spec.plan_notebook])})
         self._release()
         self.spec.in_call(None)
+
+    async def _fill_record(self, reason: str) -> None:
+        """The call is over: tell its record, if it has one."""
+        form, host = self.chain.record_form, self._host
+        if form is None or host is None or host.own is None:
+            return
+        heard = [item for item in self.heard() if item.id not in self.chain.earlier_ids]
+        event = await form.event(heard, self.name, reason)
+        if event is not None:
+            host.emit(event)
 
     def withdraw_questions(self) -> None:
         """Another agent will have the call: end the questions that are asked aloud."""
@@ -248,6 +260,7 @@ class AgentRun:
                 detector = settings.new_detector()
                 first = settings.for_model(self.name)
                 begins_with = self._prime(host)
+                self.chain.earlier_ids |= {item.id for item in begins_with}
                 # A model may run tools itself: they belong to this call too.
                 with replace(scope, of_call=tools.scope_of).in_force():
                     connection = await self.spec.model.connect(
@@ -579,7 +592,8 @@ class AgentRun:
             if self._early is not None:
                 self._early.append(event)
         elif isinstance(event, m.ModelSessionEndedEvent):
-            self._end(self._leave_reason or event.reason)
+            if self._leave_reason is None:  # else `leave` says so, after the record of the call
+                self._end(event.reason)
             self._stopping.set()
         else:
             self._controller.on_model(event)

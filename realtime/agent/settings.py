@@ -6,7 +6,7 @@ import re
 import unicodedata
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
@@ -33,6 +33,12 @@ from realtime.tool import DEFAULT_TIMEOUT_S, Toolkit
 from realtime.tool.mcp.of_client import ClientServers
 from realtime.tool.toolkit import toolkit_of
 from realtime.turn.consent import CONSENT_SILENCE_S
+
+if TYPE_CHECKING:
+    from pydantic import BaseModel
+
+    from realtime.agent.call_record import RecordForm
+    from realtime.model.chat.base import ChatModelBase
 
 CLIENT_TIMEOUT_S = 60.0
 _TIMES_ABOVE_0 = ("tool_timeout_s", "client_timeout_s", "consent_silence_s", "idle_prompt_s")
@@ -77,6 +83,8 @@ class AgentSpec(StateModule):
         suggestions: Sequence[str] = (),
         claims: ClaimsMode = "off",
         plan_notebook: PlanNotebook | None = None,
+        call_record: type[BaseModel] | None = None,
+        chat_model: ChatModelBase | None = None,
     ) -> None:
         super().__init__()
         if not isinstance(model, RealtimeModel):
@@ -115,6 +123,8 @@ class AgentSpec(StateModule):
         if plan_notebook is not None:
             # A name that is taken is an error here, not when a call begins.
             plan_notebook.equip(self.toolkit.for_call())
+        self.record_form = _record_form(call_record, chat_model)
+        """What is filled in when a call is over; None: nothing."""
         self.origin = object()
         """The same for all copies of an agent."""
         self._on_enter, self._on_turn = on_enter, on_turn
@@ -122,6 +132,8 @@ class AgentSpec(StateModule):
         self.hooks = RunHooks()
         self.history: tuple[Item, ...] = ()
         """What was said before: the next call begins with it."""
+        self.is_redialled = False
+        """Whether its user has called anew: a call that begins with an earlier conversation greets nevertheless."""
         self.spent = Usage(input_tokens=0, output_tokens=0)
         for name in ("name", "sys_prompt", "voice", "greeting", "idle_prompt_s"):
             self.register_state(name)
@@ -208,6 +220,16 @@ def _turn_detection(given: object) -> TurnDetection | None:
         return msgspec.convert(given, TurnDetection)
     except msgspec.ValidationError as error:
         raise UsageError(f"turn_detection: {explain(error, TurnDetection)}", code="bad_turn_detection") from None
+
+
+def _record_form(call_record: Any, chat_model: Any) -> RecordForm | None:
+    """Return what is filled in at the end of a call. Raises UsageError for what cannot be."""
+    if call_record is None:
+        return None
+    # Agents without a record load no chat models.
+    from realtime.agent.call_record import RecordForm
+
+    return RecordForm.of(call_record, chat_model)
 
 
 def _lines(lines: Sequence[str] | None) -> tuple[str, ...] | None:

@@ -38,7 +38,7 @@ class SpeakingFirst:
         self._own = own
         self._controller = controller
         self._may_speak = settings.may_speak_unasked
-        self._remembers = len(host.conversation) > 0
+        self._remembers = len(host.conversation) > 0 and not spec.is_redialled
         self.saying = Saying(host, own, controller, profile, lambda: settings.for_model(spec.name).instructions)
         self._callbacks = Callbacks(spec, group, tell_error)
         self._idle: IdleTalk | None = None

@@ -10,7 +10,7 @@ from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import msgspec
 
@@ -32,6 +32,9 @@ from realtime.tool import ToolResponse
 from realtime.tool.context import current_scope
 from realtime.tool.mcp.of_client import ClientServers
 from realtime.tool.output import failed
+
+if TYPE_CHECKING:
+    from realtime.agent.call_record import RecordForm
 
 logger = logging.getLogger(__name__)
 
@@ -95,6 +98,10 @@ class Chain:
     agent_ids: dict[object, str] = field(default_factory=dict)
     spent: dict[object, Usage] = field(default_factory=dict)
     plans: dict[object, PlanNotebook] = field(default_factory=dict)
+    earlier_ids: frozenset[str] = frozenset()
+    """Items of earlier calls, with which this one began."""
+    record_form: RecordForm | None = None
+    """The record of the call: that of the latest agent which has one."""
     leaving: set[asyncio.Task[None]] = field(default_factory=set)
     """Agents that have handed the call over and are not quite gone."""
     n_turns: int = 0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 from collections.abc import Callable, MutableMapping, Sequence
 from pathlib import Path
@@ -28,7 +29,8 @@ from realtime.server.gate import LOOPBACK_HOSTS
 from realtime.server.plan import Plan, app_of, reload_folder, set_up_logging
 from realtime.server.retention import DAY_S, MUCH_BYTES
 from realtime.server.settings import ServerSettings
-from realtime.state.open import open_store
+from realtime.state.open import open_session, open_store
+from realtime.state.sessions import SessionWriter
 from realtime.state.store import CallInfo, Change
 
 FACTORY = "realtime.commands.serve:app_of_environment"
@@ -139,6 +141,14 @@ def serve(
             "data folder.",
         ),
     ] = None,
+    session: Annotated[
+        str | None,
+        typer.Option(
+            metavar="URL",
+            help="Where agents keep what they know of callers whose client token names them: json:FOLDER, sqlite:FILE "
+            "or redis://HOST:PORT/DB. Default: nowhere.",
+        ),
+    ] = None,
     keep_days: Annotated[
         float | None, typer.Option(min=0, help="Delete calls this many days after their end. Default: never.")
     ] = None,
@@ -148,13 +158,6 @@ def serve(
     ] = None,
     keep_sound_days: Annotated[
         float | None, typer.Option(min=0, help="Delete recordings sooner than their calls, after this many days.")
-    ] = None,
-    session: Annotated[
-        str | None,
-        typer.Option(
-            metavar="URL",
-            help="Your program's sessions, file:FOLDER or sqlite:FILE; for --keep-session-days.",
-        ),
     ] = None,
     keep_session_days: Annotated[
         float | None, typer.Option(min=0, help="Delete sessions this many days after they were saved. Default: never.")
@@ -230,7 +233,15 @@ def serve(
     )
     if target is not None and model is not None:
         typer.secho(f"--model applies to the built-in agent: {target} chooses its own.", fg="yellow")
-    plan = Plan(target=target, model=model, room=room, mcp=tuple(mcp or ()), settings=settings, log_level=log_level)
+    plan = Plan(
+        target=target,
+        model=model,
+        room=room,
+        mcp=tuple(mcp or ()),
+        session=session_url(session),
+        settings=settings,
+        log_level=log_level,
+    )
     files = tls_files(tls, tls_key)
     folder = reload_folder(target) if reload else None
     if folder is not None:
@@ -358,6 +369,32 @@ def store_url(url: str | None, say: Callable[[str], None], *, is_bounded: bool =
     finally:
         store.close()
     return place
+
+
+def session_url(url: str | None) -> str | None:
+    """Return the URL of `--session`, after checking that it can be used.
+
+    Raises UsageError where it cannot: the first caller would be too late.
+    """
+    if url is None:
+        return None
+
+    async def probe() -> None:
+        session = open_session(url)
+        try:
+            await SessionWriter(session, f"probe-{os.getpid()}").load("agent")
+        finally:
+            await session.aclose()
+
+    try:
+        asyncio.run(probe())
+    except StoreError as error:
+        raise UsageError(f"--session cannot be used: {error}", code="no_session") from error
+    scheme, _, path = url.partition(":")
+    if scheme in ("json", "file", "sqlite"):
+        place = Path(path).expanduser()
+        writable_folder(place.parent if scheme == "sqlite" else place, "--session")
+    return url
 
 
 def writable_folder(folder: Path | None, option: str) -> str | None:

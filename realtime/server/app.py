@@ -31,6 +31,7 @@ from realtime.server.router import voice_router
 from realtime.server.settings import ServerSettings
 from realtime.server.socket_endpoint import SocketEndpoint
 from realtime.server.warming import Warming
+from realtime.state.sessions import StoredSession
 from realtime.version import __version__
 
 SECURITY_HEADERS = {
@@ -92,6 +93,7 @@ def create_app(
     lifespan: Lifespan[FastAPI] | None = None,
     engine: SpeechEngine | None = None,
     warming: Warming | None = None,
+    session: StoredSession | None = None,
 ) -> FastAPI:
     """Create an application with socket, page, API and endpoints.
 
@@ -99,8 +101,9 @@ def create_app(
     `GET /api/models` and the endpoints of `settings.endpoints` (`realtime.server.endpoints`).
 
     `info` answers `/api/info`; without it, the answer is the model of the latest call. `offer` answers `/api/models`;
-    without it, there is nothing to choose. `page_providers`, `cases`, `rooms`, `engine` and `warming` go to
-    `voice_router`. `/readyz` waits for the embedded model, and calls `is_ready`. `lifespan` is FastAPI's.
+    without it, there is nothing to choose. `page_providers`, `cases`, `rooms`, `engine`, `warming` and
+    `session` go to `voice_router`. `/readyz` waits for the embedded model, and calls `is_ready`. `lifespan` is
+    FastAPI's.
     `app.state.calls` holds the calls, `app.state.settings` the settings, and `app.state.connections` counts connections
     under `realtime serve`.
     """
@@ -115,6 +118,7 @@ def create_app(
         rooms=rooms,
         engine=engine,
         warming=warming,
+        session=session,
     )
     calls, folder = router.calls, page_folder()
 

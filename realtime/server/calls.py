@@ -17,6 +17,7 @@ from realtime.errors import ClientError, Overloaded, StoreError
 from realtime.runtime import Runtime
 from realtime.server.admission import DEFAULT_MAX_BUSY, DEFAULT_MAX_LAG_MS, RETRY_AFTER_MS, Admission, Load
 from realtime.server.archive import Archive, no_such_token
+from realtime.server.caller_sessions import CallerSessions
 from realtime.server.connections import NOTICE_EVERY_S, OpenFiles
 from realtime.server.recordings import Recordings
 
@@ -73,11 +74,14 @@ class Calls:
         archive: Archive | None = None,
         recordings: Recordings | None = None,
         files: OpenFiles | None = None,
+        callers: CallerSessions | None = None,
     ) -> None:
         self.archive = archive
         """Stores calls beyond this process; None: they are not stored."""
         self.recordings = recordings
         """Records the audio of calls that consent; None: nothing is recorded."""
+        self.callers = callers
+        """What agents remember of the users who call them; None: nothing."""
         self.sessions: dict[str, Session] = {}
         """By `call_id`."""
         self.make_runtime: Callable[[asyncio.AbstractEventLoop], Runtime] = Runtime.of_loop

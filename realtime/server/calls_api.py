@@ -19,6 +19,7 @@ import msgspec
 from fastapi import APIRouter, Header, Query, Request, Response, params
 from fastapi.responses import JSONResponse, StreamingResponse
 
+from realtime.agent.call_record import call_record_in
 from realtime.agent.run import AgentRun
 from realtime.call.session import Session
 from realtime.errors import ClientError
@@ -104,10 +105,11 @@ def calls_router(
     """Return a router for reading, listing and deleting calls.
 
     It serves `GET {prefix}/api/calls`, and for each call `GET`, `DELETE`, `GET .../events` (SSE), `GET .../messages`,
-    `GET .../transcript?form=text|srt|json`, `GET .../sound` (WAV, where it was recorded), `GET .../latency` (what the
-    user waited), `GET .../tasks` (its background tools) and `DELETE .../tasks/{task_id}`; with `cases` also
-    `GET .../report` (HTML), `GET .../case` (zip) and, where they are saved, `POST .../case?name=`. Without a store only
-    live calls are known, with as much of their log as they hold. `dependencies` run before all of it.
+    `GET .../transcript?form=text|srt|json`, `GET .../record` (the object that its agent filled in), `GET .../sound`
+    (WAV, where it was recorded), `GET .../latency` (what the user waited), `GET .../tasks` (its background tools) and
+    `DELETE .../tasks/{task_id}`; with `cases` also `GET .../report` (HTML), `GET .../case` (zip) and, where they are
+    saved, `POST .../case?name=`. Without a store only live calls are known, with as much of their log as they hold.
+    `dependencies` run before all of it.
     """
     router = APIRouter(prefix=f"{prefix}/api/calls", dependencies=dependencies)
     # A case of one hour takes hundreds of MB while it is made: one at a time.
@@ -196,6 +198,17 @@ def calls_router(
         if form == "srt":
             return Response(as_srt(lines), media_type="application/x-subrip", headers=_attached(f"{call_id}.srt"))
         return Response(as_text(lines), media_type="text/plain", headers=_attached(f"{call_id}.txt"))
+
+    @router.get("/{call_id}/record")
+    @guarded
+    async def record_of(request: Request, call_id: str, user: str) -> Response:
+        await shelf.find(call_id, user)
+        if shelf.live(call_id) is not None:
+            raise _goes_on()
+        value = call_record_in(await shelf.entries(call_id))
+        if value is None:
+            raise _Refused(404, "no_record", "this call has no record: its agent fills in none, or nothing was said")
+        return JSONResponse({"call_id": call_id, **value}, headers={"cache-control": "no-store"})
 
     @router.get("/{call_id}/sound")
     @guarded

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
 from functools import partial
 from pathlib import Path
 
@@ -33,6 +34,7 @@ from realtime.server.remote_tools import RemoteTools
 from realtime.server.rooms import Rooms
 from realtime.server.settings import ServerSettings
 from realtime.server.warming import Warming, embedded_model_of
+from realtime.state.open import open_session
 
 PLAN = "REALTIME_SERVE_PLAN"
 """The environment variable that carries the plan into a reloaded process."""
@@ -49,8 +51,13 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     """Template of requested rooms that do not exist: `demo`, or `app.py:make_room`; None: none."""
     mcp: tuple[str, ...] = ()
     """URLs and commands of MCP servers, whose tools all agents get (`realtime.server.remote_tools`)."""
+    session: str | None = None
+    """Where agents keep what they know of their callers (`realtime.state.open.open_session`); None: nowhere."""
     settings: ServerSettings = msgspec.field(default_factory=ServerSettings)
     log_level: str = "warning"
+
+    def __repr__(self) -> str:
+        return f"Plan({self.target or self.model!r})"  # the URL of its sessions may hold a password
 
     def put_into_environment(self) -> None:
         """Store the plan for `app_of_environment` in a child process."""
@@ -74,6 +81,17 @@ def app_of(
     """
     cases = make_cases(plan.settings) if make_cases is not None else None
     remote = RemoteTools(plan.mcp, say)
+    session = open_session(plan.session) if plan.session is not None else None
+
+    @asynccontextmanager
+    async def lifespan(app: FastAPI) -> AsyncIterator[None]:
+        try:
+            async with remote.lifespan(app):
+                yield
+        finally:
+            if session is not None:
+                await session.aclose()
+
     if plan.target is not None:
         make_agent = load_make_agent(plan.target)
         warming = Warming(partial(embedded_model_of, make_agent), say)
@@ -82,8 +100,9 @@ def app_of(
             plan.settings,
             cases=cases,
             rooms=_rooms(plan, None),
-            lifespan=remote.lifespan,
+            lifespan=lifespan,
             warming=warming,
+            session=session,
         )
     is_private = plan.settings.hosts is not None and not plan.settings.trust_forwarded
     opener = partial(_open_model, product=product_of(plan.settings))
@@ -98,8 +117,9 @@ def app_of(
         page_providers=page_providers(stand_in=models.default),
         cases=cases,
         rooms=_rooms(plan, models),
-        lifespan=remote.lifespan,
+        lifespan=lifespan,
         warming=house.warming,
+        session=session,
     )
 
 

@@ -15,6 +15,7 @@ from realtime.errors import ClientError
 from realtime.model.local.engine import SpeechEngine, use_engine
 from realtime.options import checked
 from realtime.server.archive import Archive
+from realtime.server.caller_sessions import CallerSessions
 from realtime.server.calls import Calls
 from realtime.server.calls_api import Cases, calls_router
 from realtime.server.client_tokens import MAX_BODY_BYTES
@@ -33,6 +34,7 @@ from realtime.server.socket_endpoint import SocketEndpoint, chosen_dialect, refu
 from realtime.server.warming import Warming, embedded_model_of
 from realtime.state.open import open_store
 from realtime.state.quota import Quota
+from realtime.state.sessions import StoredSession
 
 logger = logging.getLogger(__name__)
 
@@ -58,6 +60,7 @@ def voice_router(
     rooms: Rooms | None = None,
     engine: SpeechEngine | None = None,
     warming: Warming | None = None,
+    session: StoredSession | None = None,
 ) -> VoiceRouter:
     """Return a router with the WebSocket `{prefix}/ws/{user_id}/{session_id}` and the calls over HTTP.
 
@@ -72,7 +75,8 @@ def voice_router(
     whose key is set, under their own names. `cases` makes test cases of calls; None: there are none. `rooms` are the
     rooms at `{prefix}/rooms/{room_id}/ws`; None: there are none. `engine` holds the speech parts of its calls; None:
     the installed ones. `warming` loads the embedded model when the application starts; None: that which `make_agent`
-    names, if any. When the application stops, its calls are ended.
+    names, if any. `session` keeps what the agents remember of users whose client token names them, for their next
+    call (docs/memory.md); it stays open. When the application stops, its calls are ended.
     """
     settings = settings or ServerSettings()
     offered = providers_with_key() if page_providers is None else page_providers
@@ -87,6 +91,7 @@ def voice_router(
         archive=archive,
         recordings=recordings,
         files=OpenFiles(settings.reserved_files),
+        callers=CallerSessions(session) if session is not None else None,
     )
 
     rules = Rules(settings.keep_s, settings.keep_bytes)
@@ -105,6 +110,8 @@ def voice_router(
             await retention.stop()
         # `realtime serve` has drained before (`Server.shutdown` in runner.py); other servers do it here.
         await calls.drain(settings.drain_s)
+        if calls.callers is not None:
+            await calls.callers.close()
         if archive is not None:
             await archive.close()
         if recordings is not None:

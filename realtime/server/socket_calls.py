@@ -29,6 +29,7 @@ from realtime.room.human_participant import HumanParticipant
 from realtime.runtime import Runtime
 from realtime.server.agentscope_compat import pair_of
 from realtime.server.archive import Archive, events_after, no_such_token
+from realtime.server.caller_sessions import CallerSession
 from realtime.server.calls import Calls, CallSlot
 from realtime.server.make_agent import MakeAgent, make_agent_of
 from realtime.server.read_ahead import ReadAhead
@@ -143,10 +144,12 @@ class SocketCalls:
             made = await self._participant_for(call_id, config, slot, speaker)
             if made is None:
                 return
-            participant, settings = made
+            participant, settings, remembered = made
             session = make(participant)
             session.config = config
             slot.fill(session)
+            if remembered is not None:
+                remembered.follow(session)
             if self.client.calls.archive is not None:
                 self.client.calls.archive.keep(session, info)
             self._take_on(session, listener)
@@ -207,10 +210,10 @@ class SocketCalls:
 
     async def _participant_for(
         self, call_id: str, config: SessionConfig, slot: CallSlot, speaker: str | None
-    ) -> tuple[Participant, SessionConfig] | None:
-        """Make the participant of a call, and its settings; None and an error event if that fails.
+    ) -> tuple[Participant, SessionConfig, CallerSession | None] | None:
+        """Make the participant of a call, its settings and its user's session.
 
-        The log has the details.
+        None and an error event if that fails; the log has the details.
         """
 
         async def make(settings: SessionConfig) -> RealtimeAgent | HumanParticipant:
@@ -226,10 +229,14 @@ class SocketCalls:
         pair = self.dialect.pair if isinstance(self.dialect, AgentScope1Dialect) else None
         try:
             made = await (make(config) if pair is None else pair_of(pair, config, make, self.runtime))
+            remembered, callers = None, self.client.calls.callers
+            if callers is not None and self.client.user_is_known and isinstance(made, RealtimeAgent):
+                remembered = await callers.begin(made, self.client.user)
+                made = remembered.agent
             participant, settled = _run_of(made, speaker, config)
             if isinstance(participant, AgentRun) and isinstance(self.dialect, OpenAIDialect):
                 participant.client_servers = self.dialect.servers
-            return participant, settled
+            return participant, settled, remembered
         except Exception as error:
             slot.leave()
             _note(f"could not make the agent of {call_id}", error)

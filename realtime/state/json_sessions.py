@@ -10,7 +10,7 @@ from pathlib import Path
 
 from realtime.options import checked
 from realtime.state.files import in_thread, read_file, replace_file
-from realtime.state.sessions import StoredSession, check_id
+from realtime.state.sessions import StoredSession, check_id, version_of
 from realtime.state.store import error_of
 
 logger = logging.getLogger(__name__)
@@ -58,13 +58,26 @@ class JSONSession(StoredSession):
     async def _read(self, session_id: str, user_id: str) -> bytes | None:
         return await in_thread(self._load, session_id, user_id)
 
-    async def _write(self, session_id: str, user_id: str, data: bytes) -> None:
-        await in_thread(_save, self.path_of(session_id, user_id), data + _END)
+    async def _write(self, session_id: str, user_id: str, data: bytes, over: str | None = None) -> bool:
+        return await in_thread(self._save, session_id, user_id, data, over)
+
+    def _save(self, session_id: str, user_id: str, data: bytes, over: str | None) -> bool:
+        if over is not None and version_of(self._load(session_id, user_id)) != over:
+            return False
+        path = self.path_of(session_id, user_id)
+        try:
+            path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            replace_file(path, data + _END, sync=True)
+        except OSError as error:
+            raise error_of(error) from error
+        return True
 
     def _load(self, session_id: str, user_id: str) -> bytes | None:
         path = self.path_of(session_id, user_id)
         data = read_file(path)
-        return self._of_agentscope(session_id, user_id, path) if data is None and user_id else data
+        if data is None:
+            return self._of_agentscope(session_id, user_id, path) if user_id else None
+        return data.removesuffix(_END)
 
     def _of_agentscope(self, session_id: str, user_id: str, path: Path) -> bytes | None:
         """Return the state of a user's session as AgentScope 1.x keeps it.
@@ -133,11 +146,3 @@ def _is_session(data: bytes) -> bool:
     except (ValueError, RecursionError):
         return False
     return isinstance(states, dict) and all(isinstance(state, dict) for state in states.values())
-
-
-def _save(path: Path, data: bytes) -> None:
-    try:
-        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        replace_file(path, data, sync=True)
-    except OSError as error:
-        raise error_of(error) from error

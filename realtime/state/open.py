@@ -34,20 +34,20 @@ def open_store(url: str, *, new: bool = True) -> Store:
 
 
 def open_session(url: str, *, new: bool = True) -> StoredSession:
-    """Return the sessions in `file:FOLDER`, `sqlite:FILE` or `redis://HOST:PORT/DB?prefix=TEXT`.
+    """Return the sessions in `json:FOLDER` (or `file:`), `sqlite:FILE` or `redis://HOST:PORT/DB?prefix=TEXT`.
 
     `rediss:` is Redis with TLS, `unix:SOCKET?db=DB&prefix=TEXT` Redis on a socket. Raises UsageError for any other URL
     and, with `new=False`, for a missing file or folder.
     """
     scheme, colon, path = url.partition(":")
-    if colon and path and scheme in ("file", "sqlite"):
+    if colon and path and scheme in ("file", "json", "sqlite"):
         place = Path(path).expanduser()
         if not new and not place.exists():
             raise UsageError(f"there are no sessions in {url}: name what your program keeps them in", code="no_store")
-        return JSONSession(place) if scheme == "file" else SqliteSession(place)
+        return SqliteSession(place) if scheme == "sqlite" else JSONSession(place)
     # No error shows the password that may be in it.
     unknown = UsageError(
-        "these are no sessions: use file:FOLDER, sqlite:FILE, redis://HOST:PORT/DB or unix:SOCKET", code="unknown_store"
+        "these are no sessions: use json:FOLDER, sqlite:FILE, redis://HOST:PORT/DB or unix:SOCKET", code="unknown_store"
     )
     if scheme not in ("redis", "rediss", "unix"):
         raise unknown

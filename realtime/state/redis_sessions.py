@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Self, cast
 
 from realtime.errors import ClientError, StoreError, UsageError
 from realtime.options import PositiveInt, checked
@@ -13,6 +13,14 @@ from realtime.state.sessions import StoredSession
 if TYPE_CHECKING:
     from redis.asyncio import ConnectionPool, Redis
 
+_PUT_OVER = """
+local stored = redis.call('GET', KEYS[1])
+if (stored and redis.sha1hex(stored) or '') ~= ARGV[2] then return 0 end
+redis.call('SET', KEYS[1], ARGV[1])
+if ARGV[3] ~= '' then redis.call('EXPIRE', KEYS[1], ARGV[3]) end
+return 1
+"""
+"""Sets a state over the version ARGV[2] alone, for ARGV[3] seconds."""
 _NO_USER = "default_user"
 """In the key of a session without a user, as in AgentScope."""
 
@@ -114,10 +122,16 @@ class RedisSession(StoredSession):
             found = {key async for key in self._client.scan_iter(match=pattern, count=_KEYS_AT_ONCE)}
         return [key if isinstance(key, str) else key.decode("utf-8", "surrogateescape") for key in found]
 
-    async def _write(self, session_id: str, user_id: str, data: bytes) -> None:
-        key = self.key_of(session_id, user_id)
+    async def _write(self, session_id: str, user_id: str, data: bytes, over: str | None = None) -> bool:
+        key, ttl = self.key_of(session_id, user_id), self.key_ttl
         with _redis_errors():
-            await self._client.set(key, data, ex=self.key_ttl)
+            if over is None:
+                await self._client.set(key, data, ex=ttl)
+                return True
+            lasts = "" if ttl is None else str(ttl)
+            # The client's stubs know texts as arguments only; it sends bytes as they are.
+            script: Any = self._client.eval(_PUT_OVER, 1, key, cast(str, data), over, lasts)
+            return bool(await script)
 
 
 @contextmanager

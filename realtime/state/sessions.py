@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import hashlib
 import json
 import logging
 from abc import ABC, abstractmethod
@@ -70,6 +71,10 @@ class StoredSession(SessionBase):
         self._saving: WeakValueDictionary[tuple[str, str], asyncio.Lock] = WeakValueDictionary()
         """Held while a session is written: of two saves the later one is the state that stays."""
 
+    async def aclose(self) -> None:
+        """Release files and connections; the next use opens them again."""
+        return
+
     @abstractmethod
     def _where(self, session_id: str, user_id: str) -> str:
         """Return the place of a session, for people."""
@@ -79,8 +84,12 @@ class StoredSession(SessionBase):
         """Return what is stored of a session; None for an unknown one. Raises StoreError."""
 
     @abstractmethod
-    async def _write(self, session_id: str, user_id: str, data: bytes) -> None:
-        """Replace what is stored of a session, whole or not at all. Raises StoreError."""
+    async def _write(self, session_id: str, user_id: str, data: bytes, over: str | None = None) -> bool:
+        """Replace what is stored of a session, whole or not at all. Raises StoreError.
+
+        `over` is the only version (`version_of`) that may be replaced; None: any. Returns False, with nothing changed,
+        where another one is stored.
+        """
 
     @abstractmethod
     async def _ids(self, user_id: str) -> list[str]:
@@ -96,9 +105,6 @@ class StoredSession(SessionBase):
 
         The time is in seconds, as of `time.time()`.
         """
-
-    async def aclose(self) -> None:
-        """Close what is open. The next use opens it again."""
 
     async def doubtful(self, user_id: str) -> list[str]:
         """Return what may be of this user or of another one: neither read nor forgotten."""
@@ -129,9 +135,12 @@ class StoredSession(SessionBase):
         _check_modules(modules, "save_session_state")
         # Encoded at once, before the modules can change.
         data = _encoded(modules)
+        await self._replace(session_id, user_id, data, None)
+
+    async def _replace(self, session_id: str, user_id: str, data: bytes, over: str | None) -> bool:
         lock = self._saving.setdefault((user_id, session_id), asyncio.Lock())
         async with lock:
-            await self._write(session_id, user_id, data)
+            return await self._write(session_id, user_id, data, over)
 
     async def load_session_state(
         self,
@@ -157,9 +166,7 @@ class StoredSession(SessionBase):
         states = _states(data, session_id)
         missing = sorted(modules.keys() - states.keys())
         if strict and missing:
-            raise StoreError(
-                f"session {session_id!r} has no state of {', '.join(missing)}", code="unknown_module", retryable=False
-            )
+            raise _without(missing, session_id)
         if missing:
             saved = ", ".join(states) or "none"
             logger.warning(
@@ -169,6 +176,60 @@ class StoredSession(SessionBase):
                 saved,
             )
         _restore({name: module for name, module in modules.items() if name in states}, states, session_id)
+
+
+class SessionWriter:
+    """One session as one of several writers has it: of those that loaded one state, the first to save stays.
+
+    The others are refused from then on, so that no two overwrite each other's states in turn. Two writers of a
+    `JSONSession` count as such within one process; those of the other stores may be anywhere.
+    """
+
+    def __init__(self, session: StoredSession, session_id: str, user_id: str = "") -> None:
+        _check_ids(session_id, user_id)
+        self._session, self._ids = session, (session_id, user_id)
+        self._version = ""
+
+    @property
+    def where(self) -> str:
+        """The place of the session, for people."""
+        return self._session._where(*self._ids)
+
+    async def load(self, name: str) -> Any:
+        """Return the state that is stored of a module; None where there is no session. Raises StoreError."""
+        session_id, _ = self._ids
+        data = await self._session._read(*self._ids)
+        if data is None:
+            return None
+        states = _states(data, session_id)
+        if name not in states:
+            raise _without([name], session_id)
+        self._version = version_of(data)
+        return states[name]
+
+    async def save(self, name: str, state: dict[str, Any]) -> None:
+        """Save the state of a module, unless it is stored already.
+
+        Raises StoreError: `session_taken` where another one has saved since.
+        """
+        data = json.dumps({name: state}, ensure_ascii=False).encode("utf-8", "surrogatepass")
+        version = version_of(data)
+        if version == self._version:
+            return
+        if not await self._session._replace(*self._ids, data, self._version):
+            raise StoreError(f"another one has saved session {self._ids[0]!r}", code="session_taken", retryable=False)
+        self._version = version
+
+
+def version_of(data: bytes | None) -> str:
+    """Return what stands for a stored state; "" where there is none. Redis computes the same."""
+    return "" if data is None else hashlib.sha1(data, usedforsecurity=False).hexdigest()
+
+
+def _without(missing: list[str], session_id: str) -> StoreError:
+    return StoreError(
+        f"session {session_id!r} has no state of {', '.join(missing)}", code="unknown_module", retryable=False
+    )
 
 
 def _encoded(modules: Mapping[str, HasState]) -> bytes:

@@ -9,7 +9,7 @@ from pathlib import Path
 from realtime.options import checked
 from realtime.runtime import iso
 from realtime.state.files import in_thread
-from realtime.state.sessions import StoredSession
+from realtime.state.sessions import StoredSession, version_of
 from realtime.state.sqlite_file import SqliteFile, Tables
 
 _SESSIONS = Tables(
@@ -98,8 +98,12 @@ class SqliteSession(StoredSession):
             await in_thread(self._file.scrub)
         return dropped
 
-    async def _write(self, session_id: str, user_id: str, data: bytes) -> None:
-        def act(connection: sqlite3.Connection) -> None:
+    async def _write(self, session_id: str, user_id: str, data: bytes, over: str | None = None) -> bool:
+        def act(connection: sqlite3.Connection) -> bool:
+            row = connection.execute(_GET, (user_id, session_id)).fetchone() if over is not None else None
+            if over is not None and version_of(None if row is None else bytes(row[0])) != over:
+                return False
             connection.execute(_PUT, (user_id, session_id, data))
+            return True
 
-        await in_thread(self._file.write, act)
+        return await in_thread(self._file.write, act)

@@ -15,8 +15,11 @@ import inspect
 import re
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
+from pydantic import BaseModel, ValidationError
+
+from realtime.agent.call_record import call_record_in
 from realtime.testing.cases.case import CASE_FILE, LOG_FILE, read_case
 from realtime.testing.cases.expected import Expected, ToolUse
 from realtime.testing.check import golden
@@ -40,6 +43,8 @@ from realtime.testing.errors import CaseError
 from realtime.testing.record import CallRecord
 from realtime.testing.score.board import Score
 from realtime.testing.score.labels import Label
+
+M = TypeVar("M", bound=BaseModel)
 
 __all__ = ["BargeInCheck", "CheckFailed", "HeardByAgent", "Latency", "Run", "ToolCalls"]
 
@@ -141,6 +146,24 @@ class Run(Subject):
             finding = _finding(f"The user had {counted(len(turns), 'turn')}, not {count}", "; ".join(listed))
             self.fail(finding, *(turn.from_ms for turn in turns[count:]))
         return self
+
+    # -- its record ------------------------------------------------------------------------------------------------
+
+    def call_record(self, model: type[M]) -> M:
+        """Return the record that the agent filled in at the end (`RealtimeAgent(call_record=model)`).
+
+        The call failed this check if there is none, or not one of this class.
+        """
+        value = call_record_in(self.record.entries)
+        if value is None:
+            self.fail("The call has no record: its agent fills in none, or nothing was said.")
+        if value["record"] is None:
+            self.fail(f"The record of the call could not be filled in: {'; '.join(value['reasons'])}.")
+        try:
+            return model.model_validate(value["record"])
+        except ValidationError as error:
+            wrong = "; ".join(f"{'.'.join(map(str, one['loc']))}: {one['msg']}" for one in error.errors())
+            self.fail(f"The record of the call, a {value['model']}, is no {model.__name__}: {wrong}.")
 
     # -- tools -----------------------------------------------------------------------------------------------------
 
