@@ -101,11 +101,8 @@ class ClientAudioAppendEvent(ClientEventBase, frozen=True, kw_only=True):
         read_fields(self)
 
 
-_READ = frozenset(
-    itertools.product(
-        *[(str, NoneType)] * 2, (bytes,), (AudioFormat,), (int, NoneType), (str, NoneType), (int, NoneType)
-    )
-)
+_TEXT, _NUMBER = (str, NoneType), (int, NoneType)
+_READ = frozenset(itertools.product(_TEXT, _TEXT, (bytes,), (AudioFormat,), _NUMBER, _TEXT, _NUMBER))
 """Types of the fields of speech that need no reading."""
 
 

@@ -29,6 +29,7 @@ from realtime.model.local.weights import (
     smart_turn_file,
     whisper_folder,
 )
+from realtime.turn.purpose import model as purpose_model
 
 logger = logging.getLogger(__name__)
 
@@ -132,6 +133,7 @@ def _attempt(missing: list[str], progress: Progress, what: str, load: Callable[[
 def _warm_recognizer(whisper_dir: str | Path | None) -> Recognizer:
     recognizer = Recognizer.load(whisper_folder(whisper_dir))
     recognizer.warm_up()
+    purpose_model()  # it weighs the words of voices over replies: read here, not on the event loop
     return recognizer
 
 
