@@ -86,7 +86,8 @@ class RealtimeAgent(AgentSpec):
     With a `plan_notebook` the agent has its tools, its instructions end with the hint for its plan, and listeners get
     `plan_updated` events. Each call that a server makes has a copy of it (`docs/plans.md`).
 
-    At the end of a call, `chat_model` fills in its `call_record`, a class of pydantic, from what was heard: listeners
+    At the end of a call, `chat_model` (None: the one that the model comes with) fills in its `call_record`, a class of
+    pydantic, from what was heard. In the call, the agent asks for what is required there and reads it back. Listeners
     get an event `call_record`, and the calls API has it (`docs/agents.md`).
 
     `suggestions` are prompts to try, in the user's words: a page offers them (`agent_ready.model.suggestions`).

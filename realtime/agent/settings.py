@@ -123,7 +123,7 @@ class AgentSpec(StateModule):
         if plan_notebook is not None:
             # A name that is taken is an error here, not when a call begins.
             plan_notebook.equip(self.toolkit.for_call())
-        self.record_form = _record_form(call_record, chat_model)
+        self.record_form = _record_form(call_record, chat_model, model)
         """What is filled in when a call is over; None: nothing."""
         self.origin = object()
         """The same for all copies of an agent."""
@@ -222,14 +222,14 @@ def _turn_detection(given: object) -> TurnDetection | None:
         raise UsageError(f"turn_detection: {explain(error, TurnDetection)}", code="bad_turn_detection") from None
 
 
-def _record_form(call_record: Any, chat_model: Any) -> RecordForm | None:
+def _record_form(call_record: Any, chat_model: Any, model: RealtimeModel) -> RecordForm | None:
     """Return what is filled in at the end of a call. Raises UsageError for what cannot be."""
     if call_record is None:
         return None
     # Agents without a record load no chat models.
     from realtime.agent.call_record import RecordForm
 
-    return RecordForm.of(call_record, chat_model)
+    return RecordForm.of(call_record, chat_model, model)
 
 
 def _lines(lines: Sequence[str] | None) -> tuple[str, ...] | None:
@@ -435,10 +435,11 @@ class RunSettings:
 
     @property
     def _instructions(self) -> str:
-        """Those of client or agent, with the hint for its plan."""
-        config, notebook = self.config, self._spec.plan_notebook
+        """Those of client or agent, then the hints for record and plan."""
+        config, notebook, form = self.config, self._spec.plan_notebook, self._spec.record_form
         own = config.instructions if config.instructions is not None else self._spec.sys_prompt
-        return own if notebook is None else f"{own}\n\n{notebook.current_hint}".strip()
+        hints = [*([form.hint] if form is not None else []), *([notebook.current_hint] if notebook is not None else [])]
+        return "\n\n".join([own, *hints]).strip() if hints else own
 
     def _detection_for_model(self) -> TurnDetection | str:
         detection = self.config.detection
