@@ -172,6 +172,21 @@ def serve(
     recordings: Annotated[
         Path | None, typer.Option(metavar="FOLDER", help="Record calls whose client requests it.")
     ] = None,
+    record_webhook: Annotated[
+        str | None,
+        typer.Option(
+            metavar="URL",
+            help="Send the records of calls there when these are over, signed with the secret in "
+            "REALTIME_WEBHOOK_SECRET.",
+        ),
+    ] = None,
+    allow_webhook_address: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="ADDRESS[:PORT]",
+            help="A private address that the host of --record-webhook may lead to. Repeatable.",
+        ),
+    ] = None,
     cases: Annotated[
         Path | None,
         typer.Option(
@@ -228,6 +243,8 @@ def serve(
         keep_bytes=round(keep_gb * 1e9) if keep_gb is not None else None,
         lists_calls=guarded,
         recordings=writable_folder(recordings, "--recordings"),
+        record_webhook=record_webhook,
+        record_webhook_addresses=tuple(allow_webhook_address or ()),
         cases_to=writable_folder(cases, "--cases"),
         endpoints=endpoints_for(endpoints_formerly if endpoints is None else endpoints, guarded=guarded),
     )

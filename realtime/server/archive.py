@@ -317,6 +317,18 @@ class Archive:
             waiting += live.log.read(entries[-1].seq - 1 if entries else after_seq)
         return merged([*entries, *(one for one in waiting if last_seq_of(one) > after_seq)]) if waiting else entries
 
+    async def put_note(self, key: str, kept_at: str, note: bytes | None) -> None:
+        """Keep a note, or forget it, as `Store.put_note`. Raises StoreError."""
+        await asyncio.get_running_loop().run_in_executor(self._executor, self._store.put_note, key, kept_at, note)
+
+    async def note(self, key: str) -> bytes | None:
+        """Return a note; None for an unknown one. Raises ClientError."""
+        return await self._ask(self._store.note, key)
+
+    async def note_keys(self, beginning: str) -> list[str]:
+        """Return the keys of notes that begin so. Raises ClientError."""
+        return await self._ask(self._store.note_keys, beginning)
+
     async def drop_notes(self, before: str) -> int:
         """Forget what was kept of sessions before this time; return how many those were. Raises ClientError."""
         return await self._ask(self._store.drop_notes, before)

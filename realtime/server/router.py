@@ -25,6 +25,7 @@ from realtime.server.gate import Gate
 from realtime.server.make_agent import MakeAgent, check_make_agent
 from realtime.server.models import PAGE_PROVIDERS
 from realtime.server.models import page_providers as providers_with_key
+from realtime.server.record_deliveries import RecordDeliveries
 from realtime.server.recordings import Recordings
 from realtime.server.retention import Retention, Rules, aged_of
 from realtime.server.rooms import Rooms
@@ -32,6 +33,7 @@ from realtime.server.rooms_router import rooms_router, short_body
 from realtime.server.settings import ServerSettings
 from realtime.server.socket_endpoint import SocketEndpoint, chosen_dialect, refuse, turned_away
 from realtime.server.warming import Warming, embedded_model_of
+from realtime.server.webhook import Webhook
 from realtime.state.open import open_store
 from realtime.state.quota import Quota
 from realtime.state.sessions import StoredSession
@@ -94,6 +96,11 @@ def voice_router(
         callers=CallerSessions(session) if session is not None else None,
     )
 
+    deliveries = None
+    if settings.record_webhook is not None:
+        webhook = Webhook.of(settings.record_webhook, settings.record_webhook_addresses)
+        deliveries = RecordDeliveries(webhook, archive)
+        calls.on_call.append(deliveries.follow)
     rules = Rules(settings.keep_s, settings.keep_bytes)
     aged = aged_of(settings, recordings, calls.sessions.__contains__)
     retention = Retention(calls, archive, rules, aged) if archive is not None or aged else None
@@ -104,6 +111,8 @@ def voice_router(
             use_engine(engine)
         if retention is not None:
             retention.start()
+        if deliveries is not None:
+            deliveries.start()
         async with warmed.lifespan(None):
             yield
         if retention is not None:
@@ -112,6 +121,8 @@ def voice_router(
         await calls.drain(settings.drain_s)
         if calls.callers is not None:
             await calls.callers.close()
+        if deliveries is not None:
+            await deliveries.close()
         if archive is not None:
             await archive.close()
         if recordings is not None:

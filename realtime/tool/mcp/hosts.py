@@ -76,9 +76,14 @@ class AllowedHosts:
 
     async def addresses(self, url: httpx2.URL) -> list[str]:
         """Return the addresses to connect to. Raises ToolError where the URL, or what its host leads to, is refused."""
-        if why := self._why_not(url.scheme, host := _plain(url.host), url.port):
+        return await self.addresses_of(url.scheme, url.host, url.port)
+
+    async def addresses_of(self, scheme: str, host: str, port: int | None) -> list[str]:
+        """Return the addresses of a URL with these parts, as `addresses` does."""
+        host = _plain(host)
+        if why := self._why_not(scheme, host, port):
             raise ToolError(why, code="mcp_host")
-        port = url.port or (443 if url.scheme == "https" else 80)
+        port = port or (443 if scheme == "https" else 80)
         found = await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
         addresses = list(dict.fromkeys(str(one[4][0]) for one in found))
         if not all(self._may_be_dialled(host, address, port) for address in addresses):
