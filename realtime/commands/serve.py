@@ -172,6 +172,13 @@ def serve(
     recordings: Annotated[
         Path | None, typer.Option(metavar="FOLDER", help="Record calls whose client requests it.")
     ] = None,
+    redact: Annotated[
+        str | None,
+        typer.Option(
+            metavar="app.py:redact",
+            help="A function that gets each text before it is stored and returns it without its secrets.",
+        ),
+    ] = None,
     record_webhook: Annotated[
         str | None,
         typer.Option(
@@ -256,6 +263,7 @@ def serve(
         room=room,
         mcp=tuple(mcp or ()),
         session=session_url(session),
+        redact=redact,
         settings=settings,
         log_level=log_level,
     )

@@ -10,12 +10,13 @@ from typing import Any, cast
 from urllib.parse import quote
 
 from realtime.agent import RealtimeAgent
-from realtime.agent.heard import items_to_json
+from realtime.agent.heard import items_from_json, items_to_json
 from realtime.agent.run import AgentRun
 from realtime.call.session import Session
 from realtime.errors import BadOption, RealtimeError, StoreError, UsageError
 from realtime.event import server as s
 from realtime.event.base import Item
+from realtime.state.redaction import Redaction
 from realtime.state.sessions import MAX_ID_BYTES, SessionWriter, StoredSession
 
 logger = logging.getLogger(__name__)
@@ -40,13 +41,15 @@ class CallerSessions:
     Of several calls of one user that go on at once, the first to save is remembered; the others get an event.
     """
 
-    def __init__(self, session: StoredSession) -> None:
+    def __init__(self, session: StoredSession, redaction: Redaction | None = None) -> None:
         if not isinstance(session, StoredSession):
             raise BadOption(
                 "session is a JSONSession, SqliteSession or RedisSession, or of a subclass of StoredSession, "
                 f"not a {type(session).__name__}"
             )
         self._session = session
+        self.redaction = redaction
+        """Takes secrets out of what is saved; None: all is saved."""
         self._open: set[CallerSession] = set()
         """Those of calls that go on, or are being saved."""
         self._latest: dict[tuple[str, str], CallerSession] = {}
@@ -178,7 +181,11 @@ class CallerSession:
 
     async def _save_once(self, writer: SessionWriter) -> None:
         try:
-            await writer.save(AGENT, self._state())
+            state, redaction = self._state(), self._callers.redaction
+            if redaction is not None:
+                parts = {name: one for name, one in state.items() if name not in SETTINGS}
+                state |= await asyncio.to_thread(_redacted, parts, redaction)
+            await writer.save(AGENT, state)
             self._has_failed = False
         except StoreError as error:
             if error.code == "session_taken":
@@ -222,6 +229,13 @@ class CallerSession:
         logger.warning("call %s of user %r: %s", call.call_id, call.owner, error)
         if call.end_reason is None:
             call.complain(error)
+
+
+def _redacted(state: dict[str, Any], redaction: Redaction) -> dict[str, Any]:
+    """Return parts of a state without secrets."""
+    heard = redaction.items(items_from_json(state.pop("conversation")))
+    plan = {name: redaction.value(one) for name, one in state.items() if name == "plan_notebook"}
+    return {**state, **plan, "conversation": items_to_json(heard)}
 
 
 def _nothing() -> None:

@@ -53,6 +53,8 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     """URLs and commands of MCP servers, whose tools all agents get (`realtime.server.remote_tools`)."""
     session: str | None = None
     """Where agents keep what they know of their callers (`realtime.state.open.open_session`); None: nowhere."""
+    redact: str | None = None
+    """The function that takes secrets out of what is stored, as `app.py:redact`; None: all is stored."""
     settings: ServerSettings = msgspec.field(default_factory=ServerSettings)
     log_level: str = "warning"
 
@@ -81,6 +83,7 @@ def app_of(
     """
     cases = make_cases(plan.settings) if make_cases is not None else None
     remote = RemoteTools(plan.mcp, say)
+    redact = load_function(plan.redact, "redact") if plan.redact is not None else None
     session = open_session(plan.session) if plan.session is not None else None
 
     @asynccontextmanager
@@ -103,6 +106,7 @@ def app_of(
             lifespan=lifespan,
             warming=warming,
             session=session,
+            redact=redact,
         )
     is_private = plan.settings.hosts is not None and not plan.settings.trust_forwarded
     opener = partial(_open_model, product=product_of(plan.settings))
@@ -120,6 +124,7 @@ def app_of(
         lifespan=lifespan,
         warming=house.warming,
         session=session,
+        redact=redact,
     )
 
 

@@ -24,6 +24,7 @@ from realtime.event.server import ServerCustomEvent
 from realtime.runtime import Runtime, iso
 from realtime.server.archive import Archive
 from realtime.server.webhook import Webhook, WebhookFailed
+from realtime.state.redaction import Redaction
 from realtime.state.store import encode_entry
 
 logger = logging.getLogger(__name__)
@@ -67,12 +68,20 @@ class RecordDeliveries:
     A record is sent when its call is over, from tasks of their own: no call waits for a receiver, and the end of the
     server at most `CLOSE_S`. Without an `archive`, what waits is lost with the process. A status of 2xx is success;
     everything else is tried again after `retries_s`, and 410 never. Every try has the same `webhook-id`: a process that
-    is killed, or another one on the same store, may send a record twice.
+    is killed, or another one on the same store, may send a record twice. `redaction` takes secrets out of it.
     """
 
-    def __init__(self, webhook: Webhook, archive: Archive | None, *, retries_s: Sequence[float] | None = None) -> None:
+    def __init__(
+        self,
+        webhook: Webhook,
+        archive: Archive | None,
+        redaction: Redaction | None = None,
+        *,
+        retries_s: Sequence[float] | None = None,
+    ) -> None:
         self._webhook = webhook
         self._archive = archive
+        self._redaction = redaction
         self._retries_s = RETRIES_S if retries_s is None else retries_s
         self._tasks: dict[str, asyncio.Task[None]] = {}
         self._taking_up: asyncio.Task[None] | None = None
@@ -137,6 +146,8 @@ class RecordDeliveries:
 
     async def _deliver(self, note: _Note, body: bytes | None) -> None:
         """Deliver one record. `body` is None where the store has it."""
+        if body is not None and self._redaction is not None:
+            body = await asyncio.to_thread(_redacted, body, self._redaction)
         is_kept = body is None or await self._keep(note)
         while True:
             await asyncio.sleep(max(0.0, note.due_s - self._runtime.wall_now()))
@@ -218,6 +229,14 @@ class RecordDeliveries:
                 self._begin(note, None)
         except RealtimeError as error:
             logger.error("records that wait for their delivery could not be read: %s", error)
+
+
+def _redacted(body: bytes, redaction: Redaction) -> bytes:
+    """Return the message as it is stored."""
+    message = json.loads(body)
+    told = {name: one for name, one in message["data"].items() if not name.endswith("_id")}
+    message["data"] |= redaction.value(told)
+    return json.dumps(message, ensure_ascii=False).encode()
 
 
 def body_of(call_id: str, owner: str, session_id: str, created_at: str, event: ServerCustomEvent) -> bytes:

@@ -36,6 +36,7 @@ from realtime.server.warming import Warming, embedded_model_of
 from realtime.server.webhook import Webhook
 from realtime.state.open import open_store
 from realtime.state.quota import Quota
+from realtime.state.redaction import Redact, Redaction
 from realtime.state.sessions import StoredSession
 
 logger = logging.getLogger(__name__)
@@ -63,6 +64,7 @@ def voice_router(
     engine: SpeechEngine | None = None,
     warming: Warming | None = None,
     session: StoredSession | None = None,
+    redact: Redact | None = None,
 ) -> VoiceRouter:
     """Return a router with the WebSocket `{prefix}/ws/{user_id}/{session_id}` and the calls over HTTP.
 
@@ -78,12 +80,14 @@ def voice_router(
     rooms at `{prefix}/rooms/{room_id}/ws`; None: there are none. `engine` holds the speech parts of its calls; None:
     the installed ones. `warming` loads the embedded model when the application starts; None: that which `make_agent`
     names, if any. `session` keeps what the agents remember of users whose client token names them, for their next
-    call (docs/memory.md); it stays open. When the application stops, its calls are ended.
+    call (docs/memory.md); it stays open. `redact` takes secrets out of each text that is stored (docs/operations.md).
+    When the application stops, its calls are ended.
     """
     settings = settings or ServerSettings()
     offered = providers_with_key() if page_providers is None else page_providers
     gate = gate or Gate(settings)
-    archive = _archive(settings)
+    redaction = Redaction(redact) if redact is not None else None
+    archive = _archive(settings, redaction)
     recordings = Recordings(Path(settings.recordings)) if settings.recordings is not None else None
     calls = Calls(
         max_per_address=settings.max_calls_per_address,
@@ -93,13 +97,13 @@ def voice_router(
         archive=archive,
         recordings=recordings,
         files=OpenFiles(settings.reserved_files),
-        callers=CallerSessions(session) if session is not None else None,
+        callers=CallerSessions(session, redaction) if session is not None else None,
     )
 
     deliveries = None
     if settings.record_webhook is not None:
         webhook = Webhook.of(settings.record_webhook, settings.record_webhook_addresses)
-        deliveries = RecordDeliveries(webhook, archive)
+        deliveries = RecordDeliveries(webhook, archive, redaction)
         calls.on_call.append(deliveries.follow)
     rules = Rules(settings.keep_s, settings.keep_bytes)
     aged = aged_of(settings, recordings, calls.sessions.__contains__)
@@ -188,8 +192,8 @@ def voice_router(
     return router
 
 
-def _archive(settings: ServerSettings) -> Archive | None:
+def _archive(settings: ServerSettings, redaction: Redaction | None) -> Archive | None:
     if settings.store is None:
         return None
     quota = Quota(call_bytes=settings.max_kept_bytes_per_call, address_bytes=settings.max_kept_bytes_per_address)
-    return Archive(open_store(settings.store), resume_s=settings.resume_s, quota=quota)
+    return Archive(open_store(settings.store), resume_s=settings.resume_s, quota=quota, redaction=redaction)
