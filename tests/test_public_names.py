@@ -15,8 +15,8 @@ DOCUMENTED = {
     "realtime.a2a": "FileAgentCardResolver NacosAgentCardResolver WellKnownAgentCardResolver",
     "realtime.agent": "A2AAgent AgentBase ReActAgent ReActAgentBase RealtimeAgent UserAgent",
     "realtime.event": "ReplyEndEvent ReplyStartEvent",
-    "realtime.formatter": "A2AChatFormatter DashScopeChatFormatter DashScopeMultiAgentFormatter FormatterBase GeminiChatFormatter "
-    "GeminiMultiAgentFormatter OpenAIChatFormatter OpenAIMultiAgentFormatter",
+    "realtime.formatter": "A2AChatFormatter DashScopeChatFormatter DashScopeMultiAgentFormatter FormatterBase "
+    "GeminiChatFormatter GeminiMultiAgentFormatter OpenAIChatFormatter OpenAIMultiAgentFormatter",
     "realtime.mcp": "HttpStatefulClient HttpStatelessClient MCPToolFunction StdIOStatefulClient",
     "realtime.memory": "InMemoryMemory LongTermMemoryBase MemoryBase",
     "realtime.message": "AssistantMsg Msg SystemMsg TextBlock ToolCallBlock ToolResultBlock UserMsg",

@@ -27,13 +27,13 @@ TIMEOUT_S = 600.0
 CLOSE_S = 2.0
 """Seconds for cancellations under way when the agent is closed."""
 PROGRESS = "a2a_progress"
-"""The name of the CustomEvent with what the remote agent says while it works."""
+"""Names the CustomEvent with what a remote agent says while it works."""
 MAX_FAULTS = 20
 """Sentences about unreadable parts that an answer carries."""
 
 
 class A2AAgent(AgentBase):
-    """A remote agent that speaks Agent to Agent, version 1.0 or 0.3, used like any other agent.
+    """A remote agent, used like any other: Agent to Agent, 1.0 or 0.3.
 
     `agent_card`: what a resolver gave, a card of the SDK, a mapping. `client_config`: a `ClientConfig` of the SDK; with
     an `httpx_client` of its own, that one decides what may be reached. `headers` go to the addresses of the card, such
@@ -189,7 +189,7 @@ class A2AAgent(AgentBase):
         }
 
     def _end(self, exchange: Exchange) -> None:
-        """Let the exchange come to its end, and the remote task with it if that still runs."""
+        """Let the exchange end, and the remote task if that still runs."""
         ending = asyncio.get_running_loop().create_task(exchange.abandon(), name=f"end of a task of {self.name}")
         self._endings.add(ending)
         ending.add_done_callback(self._endings.discard)

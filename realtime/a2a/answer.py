@@ -18,9 +18,9 @@ DONE = ("completed", "failed", "canceled", "rejected")
 ASKS = ("input-required", "auth-required")
 """States in which a task waits for the user."""
 MESSAGE = "message"
-"""The state of an answer that is a message on its own, without a task."""
+"""The state of a message on its own, without a task."""
 MAX_SPOKEN_JSON_CHARS = 2_000
-"""Data that is all of an answer is its text, up to so many characters."""
+"""Data that is all of an answer is its text, so far."""
 
 
 @dataclass(frozen=True, slots=True)

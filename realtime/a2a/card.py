@@ -98,7 +98,7 @@ class AgentCard:
         return {key: value for key, value in dumped.items() if key not in ("origin", "faults")}
 
     def to_sdk(self) -> dict[str, Any]:
-        """Return what a client of the SDK needs, in the JSON of 1.0."""
+        """Return what the SDK needs, in the JSON of 1.0."""
         return {
             "name": self.name,
             "capabilities": {"streaming": self.capabilities.streaming},
@@ -163,7 +163,7 @@ def _json(text: str | bytes, path: str) -> Any:
 
 
 class _Reader:
-    """Reads the fields of one card and notes what is wrong with them."""
+    """Reads the fields of a card; notes what is wrong."""
 
     def __init__(self, fields: Mapping[str, Any], path: str, faults: list[str] | None = None) -> None:
         self._fields = fields

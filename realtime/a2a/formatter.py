@@ -39,7 +39,7 @@ class A2AChatFormatter(FormatterBase):
         return message_of(one_speaker(msgs), message_id=unique_id(), context_id=self.context_id, task_id=self.task_id)
 
     async def format_a2a_message(self, name: str, message: Any) -> Msg:
-        """Return a message of the protocol, of either SDK or as JSON, as one that `name` said."""
+        """Return a message of either SDK or as JSON, said by `name`."""
         read = msg_of(message, name)
         if read.faults:
             read.msg.metadata["a2a_faults"] = read.faults
@@ -70,7 +70,10 @@ class A2AChatFormatter(FormatterBase):
 
 
 def one_speaker(msgs: Sequence[Msg]) -> list[Block]:
-    """Return the blocks of messages as those of one user: where several speak, their names stand before the words."""
+    """Return the blocks of messages as those of one user.
+
+    Where several speak, their names stand before the words.
+    """
     names = {msg.name for msg in msgs}
     if len(names) < 2:
         return [block for msg in msgs for block in msg.content]

@@ -24,7 +24,7 @@ from realtime.errors import ProviderError, RealtimeError
 logger = logging.getLogger(__name__)
 
 CANCEL_S = 5.0
-"""Seconds for a task to be cancelled, and for its id to come if it is not known yet."""
+"""Seconds for a cancellation, and for the id of a task."""
 END_S = 0.5
 """Seconds for a request to end once it is cancelled."""
 FIRST_POLL_S = 0.1
@@ -33,7 +33,7 @@ LONGEST_POLL_S = 2.0
 MAX_REASON_CHARS = 200
 """Of what a remote agent says of its error."""
 MAX_LOST_LINKS = 3
-"""How often in a row the way to a running task may be lost."""
+"""How often in a row a running task may be lost."""
 
 Event = Mapping[str, Any]
 """What the remote agent sends, in the JSON of 1.0."""

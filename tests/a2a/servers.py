@@ -21,7 +21,7 @@ from fastapi.responses import Response
 from realtime.a2a import A2AAgent, WellKnownAgentCardResolver
 from realtime.a2a.parts import plain
 from realtime.runtime import unique_id
-from realtime.server.tls import TlsFiles
+from realtime.server.runner import TlsFiles
 from tests.server.harness import serving_app
 
 Wire = Literal["1.0", "0.3", "1.0 REST"]
@@ -137,7 +137,7 @@ async def remote_agent(
             default_output_modes=["text/plain"],
         )
         handler = DefaultRequestHandler(Scripted(script, remote), InMemoryTaskStore(), card)
-        routes = [*create_agent_card_routes(card)]
+        routes: list[Any] = [*create_agent_card_routes(card)]
         routes += create_rest_routes(handler) if "REST" in wire else []
         routes += create_jsonrpc_routes(handler, "/rpc", enable_v0_3_compat=wire == "0.3")
         app.router.routes[:0] = routes

@@ -18,11 +18,12 @@ from realtime.message import (
     ThinkingBlock,
     ToolCallBlock,
     ToolResultBlock,
+    ToolResultState,
     URLSource,
 )
 
 PNG = b"\x89PNG\r\n\x1a\n"
-RESULT = ToolResultBlock(id="c1", name="book", output="Room 7.", state="error")
+RESULT = ToolResultBlock(id="c1", name="book", output="Room 7.", state=ToolResultState.ERROR)
 BLOCKS: list[Block] = [
     TextBlock(text="A room, please.", id="1"),
     DataBlock(source=URLSource(url="https://h.example/a.png", media_type="image/png"), id="2", name="a.png"),
