@@ -5,9 +5,10 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterable, Mapping
 from contextlib import aclosing
+from functools import partial
 from typing import Any
 
-from realtime.a2a.answer import ASKS, Answer, Piece, Progress, Words
+from realtime.a2a.answer import ASKS, Answer, Piece, Progress, Words, context_of
 from realtime.a2a.card import AgentCard, read_card
 from realtime.a2a.formatter import A2AChatFormatter
 from realtime.a2a.remote import Exchange, Remote
@@ -113,12 +114,11 @@ class A2AAgent(AgentBase):
             message["parts"] = [{"text": LISTENING}]
         answer = Answer(context_id=self.context_id)
         self._remote.faults.clear()
-        exchange = Exchange(self._remote, message)
+        exchange = Exchange(self._remote, message, partial(self._delivered, sent))
         told, speech = run.start(self.name), _Speech(run)
         try:
             async with asyncio.timeout(self.timeout_s), aclosing(exchange.events()) as events:
                 async for event in events:
-                    self._delivered(sent)
                     for piece in answer.take(event):
                         self._tell(piece, speech)
                         await self.print(told, False)
@@ -163,10 +163,10 @@ class A2AAgent(AgentBase):
         # One that is asked again after a failure is not sent twice.
         self._observed_msgs += [one for one in given if one is not None and one.id not in known]
 
-    def _delivered(self, sent: list[Msg]) -> None:
-        if sent:
-            self._observed_msgs = [msg for msg in self._observed_msgs if msg not in sent]
-            sent.clear()
+    def _delivered(self, sent: list[Msg], first: Mapping[str, Any]) -> None:
+        ids = {msg.id for msg in sent}
+        self._observed_msgs = [msg for msg in self._observed_msgs if msg.id not in ids]
+        self.context_id = context_of(first) or self.context_id
 
     def _tell(self, piece: Piece, speech: _Speech) -> None:
         match piece:
@@ -178,7 +178,7 @@ class A2AAgent(AgentBase):
                 speech.show(block)
 
     def _remember(self, answer: Answer, run: ReplyRun) -> None:
-        self.context_id = answer.context_id
+        self.context_id = answer.context_id or self.context_id
         self.task_id = answer.task_id if answer.state in ASKS else ""
         faults = [*self._remote.faults, *answer.faults]
         run.metadata["a2a"] = {

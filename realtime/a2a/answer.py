@@ -167,30 +167,31 @@ class Answer:
         key = _id(artifact, "artifactId")
         told = self._artifacts.setdefault(key, _Artifact())
         blocks = self._read(artifact, path)
-        texts = [block.text for block in blocks if isinstance(block, TextBlock)]
-        others = [block for block in blocks if not isinstance(block, TextBlock)]
-        whole = "".join(texts)
-        if append or not told.text:
-            yield from self._texts(key, texts, goes_on=append and self._growing == key)
-        elif whole.startswith(told.text):
-            yield from self._texts(key, [whole[len(told.text) :]], goes_on=self._growing == key)
-        elif whole:
-            yield from self._texts(key, texts, goes_on=False)
-        told.text = told.text + whole if append else whole or told.text
-        new = others if append else others[told.n_others :]
-        told.n_others += len(new)
+        whole = "".join(block.text for block in blocks if isinstance(block, TextBlock))
+        if not append and told.text and whole.startswith(told.text):
+            # All of it again: what is new is its end.
+            rest = [TextBlock(text=whole[len(told.text) :])] if len(whole) > len(told.text) else []
+            others = [block for block in blocks if not isinstance(block, TextBlock)]
+            blocks, goes_on, whole = (
+                [*rest, *others[told.n_others :]],
+                self._growing == key,
+                rest[0].text if rest else "",
+            )
+        else:
+            goes_on = append and self._growing == key
+            told.text = told.text if append else ""
+        told.text += whole
+        told.n_others += sum(not isinstance(block, TextBlock) for block in blocks)
         if told.text.strip():
             self._said.add(told.text.strip())
-        for block in new:
-            self._growing = None
-            yield from self._kept(block)
-
-    def _texts(self, key: str, texts: Iterable[str], *, goes_on: bool) -> Iterator[Piece]:
         before = ""
-        for text in texts:
-            if text:
-                yield Words(text, goes_on or _belongs_to(before, text))
-                self._growing, goes_on, before = key, False, text
+        for block in blocks:
+            if isinstance(block, TextBlock):
+                yield Words(block.text, goes_on or _belongs_to(before, block.text))
+                self._growing, goes_on, before = key, False, block.text
+            else:
+                self._growing, goes_on, before = None, False, ""
+                yield from self._kept(block)
 
     def _whole(self, blocks: Iterable[Block]) -> Iterator[Piece]:
         """Yield what a message says, without what was said already."""
@@ -229,6 +230,11 @@ def state_of(event: Mapping[str, Any]) -> str:
         case {"task": {"status": Mapping() as status}} | {"statusUpdate": {"status": Mapping() as status}}:
             return _state(status)
     return ""
+
+
+def context_of(event: Mapping[str, Any]) -> str:
+    """Return the conversation that an event belongs to; "" where it names none."""
+    return next((_id(one, "contextId") for one in event.values() if isinstance(one, Mapping)), "")
 
 
 def _state(status: Mapping[str, Any]) -> str:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable, Mapping
 from contextlib import aclosing
 from dataclasses import replace
 from types import SimpleNamespace
@@ -199,11 +199,13 @@ class Exchange:
     """One message to a remote agent, and what comes of it.
 
     It outlives its reader: an exchange that is abandoned cancels the remote task, also one whose id is yet to come.
+    `on_first` gets the first event, with or without a reader: the message was delivered.
     """
 
-    def __init__(self, remote: Remote, message: Event) -> None:
+    def __init__(self, remote: Remote, message: Event, on_first: Callable[[Event], None]) -> None:
         self._remote = remote
         self._message = message
+        self._on_first: Callable[[Event], None] | None = on_first
         # Bounded by what one request may bring.
         self._events: asyncio.Queue[Event | None] = asyncio.Queue()
         self._task_id = ""
@@ -257,6 +259,9 @@ class Exchange:
 
     async def _take(self, events: AsyncGenerator[Event, None]) -> None:
         async for event in events:
+            on_first, self._on_first = self._on_first, None
+            if on_first is not None:
+                on_first(event)
             self._task_id = self._task_id or _task_id(event)
             if self._task_id:
                 self._knows.set()

@@ -14,7 +14,7 @@ from a2a.server.events import EventQueue
 from a2a.server.request_handlers import DefaultRequestHandler
 from a2a.server.routes import create_agent_card_routes, create_jsonrpc_routes, create_rest_routes
 from a2a.server.tasks import InMemoryTaskStore, TaskUpdater
-from a2a.types import AgentCapabilities, AgentCard, AgentInterface, Message, Part
+from a2a.types import AgentCapabilities, AgentCard, AgentInterface, AgentSkill, Message, Part
 from fastapi import FastAPI, Request
 from fastapi.responses import Response
 
@@ -135,6 +135,7 @@ async def remote_agent(
             supported_interfaces=[interface],
             default_input_modes=["text/plain"],
             default_output_modes=["text/plain"],
+            skills=[AgentSkill(id="rooms", name="Rooms", description="Books rooms.", tags=["rooms"])],
         )
         handler = DefaultRequestHandler(Scripted(script, remote), InMemoryTaskStore(), card)
         routes: list[Any] = [*create_agent_card_routes(card)]
@@ -142,3 +143,18 @@ async def remote_agent(
         routes += create_jsonrpc_routes(handler, "/rpc", enable_v0_3_compat=wire == "0.3")
         app.router.routes[:0] = routes
         yield remote
+    await _end_tasks_of_the_server()
+
+
+async def _end_tasks_of_the_server() -> None:
+    """The SDK's server and its streams have tasks that outlive them."""
+    left = [task for task in asyncio.all_tasks() if _is_of_the_server(task)]
+    for task in left:
+        task.cancel()
+    if left:
+        await asyncio.wait(left)
+
+
+def _is_of_the_server(task: asyncio.Task[Any]) -> bool:
+    code = getattr(task.get_coro(), "cr_code", None)
+    return code is not None and any(part in code.co_filename for part in ("/sse_starlette/", "/site-packages/a2a/"))
