@@ -280,9 +280,8 @@ ENDS = {
 async def test_a_task_that_ends_badly_is_one_sentence(state: str) -> None:
     async def script(turn: Turn) -> None:
         await turn.task()
-        await turn.updater.update_status(
-            TaskState.Value(f"TASK_STATE_{state.upper()}"), turn.said("The safe is empty.")
-        )
+        ending: Any = TaskState.Value(f"TASK_STATE_{state.upper()}")
+        await turn.updater.update_status(ending, turn.said("The safe is empty."))
 
     code, sentence = ENDS[state]
     async with remote_agent(script) as remote:
