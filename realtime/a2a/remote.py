@@ -226,8 +226,10 @@ class Exchange:
         try:
             if not self._task_id and not self._work.done():
                 knows = asyncio.ensure_future(self._knows.wait())
-                await asyncio.wait({knows, self._work}, timeout=CANCEL_S, return_when=asyncio.FIRST_COMPLETED)
-                await end_task(knows, END_S)
+                try:
+                    await asyncio.wait({knows, self._work}, timeout=CANCEL_S, return_when=asyncio.FIRST_COMPLETED)
+                finally:
+                    knows.cancel()
             if self._task_id and not self._is_over:
                 await bounded(self._remote.cancel(self._task_id), CANCEL_S, grace_s=END_S)
         except (RealtimeError, TimeUp) as error:

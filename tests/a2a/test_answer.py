@@ -128,7 +128,8 @@ def test_a_failure_has_its_reason_and_is_not_said() -> None:
 
 
 def test_an_event_tells_its_state() -> None:
-    told = [state_of(one) for one in (task("WORKING"), status("INPUT_REQUIRED"), artifact("x"), {"message": {}}, {})]
+    events: list[Event] = [task("WORKING"), status("INPUT_REQUIRED"), artifact("x"), {"message": {}}, {}]
+    told = [state_of(one) for one in events]
     assert told == ["working", "input-required", "", "message", ""]
 
 
@@ -139,7 +140,7 @@ MENDED: dict[str, tuple[Event, Event, list[str]]] = {
                 "kind": "message",
                 "messageId": "m",
                 "role": "agent",
-                "parts": [{"kind": "hologram"}, {"text": "a"}],
+                "parts": [{"kind": "x"}, {"text": "a"}],
             }
         },
         {"result": {"kind": "message", "messageId": "m", "role": "agent", "parts": [{"text": "a"}]}},
