@@ -256,6 +256,7 @@ def _measurements(options: argparse.Namespace) -> dict[str, Callable[[], Awaitab
         "echo": echo,
         "consent": consent,
         "fold": fold,
+        "interop": interop,
         "log": lambda: measure_log(quick=quick),
         "stores": stores,
         "resume": resume,
