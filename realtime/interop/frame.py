@@ -265,9 +265,10 @@ class _Frame:
             self._problems.add(f"{where}.metadata", "is no object")
             return raw, {}, {}
         notes = dict(given)
-        kept = notes.get(OURS, {})
-        if not isinstance(kept, dict) or self._table.name in kept:
-            del notes[OURS]
+        kept = notes.get(OURS)
+        if not (kept and isinstance(kept, dict)) or self._table.name in kept:
+            # Not what other dialects had: it would be taken for what this one has.
+            notes.pop(OURS, None)
         mark = _mark_in(notes)
         if not mark:
             return raw, notes, {}

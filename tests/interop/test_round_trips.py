@@ -17,6 +17,7 @@ many = settings(
     deadline=None,
     derandomize=False,
     database=None,
+    print_blob=False,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_too_much],
 )
 
