@@ -263,7 +263,7 @@ def _restore(agent: RealtimeAgent, state: Any) -> None:
 
 
 def _with_free_ids(state: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the state with new ids for the items that a client has named.
+    """Return the state with new ids for items of a client.
 
     It may number its items anew in each call.
     """
