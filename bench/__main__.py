@@ -1,10 +1,10 @@
 """`python -m bench [WHAT ...]`: measures, prints a table and the limits, and writes both on request.
 
 WHAT is any of `talk`, `double-talk`, `stall`, `stalled`, `churn`, `burst`, `barge-in`, `codecs`, `local`, `log`,
-`fold`, `interop`, `stores`, `resume`, `testkit`, `rooms`, `overload`, `interruption`, `mcp`, `listen`, `endpointing`,
-`near-voice`, `ears`, `speculation`, `echo`, `consent`, `claims`, `claims-in-time`, `tool-calls`, `strangers`; default:
-all of them but `resume`, which takes half an hour, and those that measure listening, consent, claims or tool calls,
-from `listen` on.
+`fold`, `interop`, `stores`, `sessions`, `resume`, `testkit`, `rooms`, `overload`, `interruption`, `mcp`, `listen`,
+`endpointing`, `near-voice`, `ears`, `speculation`, `echo`, `consent`, `claims`, `claims-in-time`, `tool-calls`,
+`strangers`; default: all of them but `resume`, which takes half an hour, and those that measure listening, consent,
+claims or tool calls, from `listen` on.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from bench.report import Section, this_command, write_into_page
 
 console = Console(highlight=False)
 
-TIMED = {"talk", "double_talk", "stall", "stalled", "burst", "stores", "rooms", "overload", "interruption"}
+TIMED = {"talk", "double_talk", "stall", "stalled", "burst", "stores", "sessions", "rooms", "overload", "interruption"}
 """Measurements, by their functions, whose process reads clocks."""
 ONLY_BY_NAME = {
     "claims",
@@ -191,6 +191,11 @@ def _measurements(options: argparse.Namespace) -> dict[str, Callable[[], Awaitab
 
         return measure_stores(1, 4.0, say) if quick else measure_stores(options.pairs, options.seconds, say)
 
+    def sessions() -> Awaitable[Section]:
+        from bench.sessions import measure_sessions
+
+        return measure_sessions(20, 5) if quick else measure_sessions()
+
     def resume() -> Awaitable[Section]:
         from bench.coming_back import RUNS, measure_resume
 
@@ -263,6 +268,7 @@ def _measurements(options: argparse.Namespace) -> dict[str, Callable[[], Awaitab
         "interop": interop,
         "log": lambda: measure_log(quick=quick),
         "stores": stores,
+        "sessions": sessions,
         "resume": resume,
         "rooms": rooms,
         "testkit": testkit,

@@ -194,7 +194,8 @@ class RealtimeAgent(AgentSpec):
         The agent still speaks as in any call; `keeps_audio` puts the speech into the events as well. The turn begins
         when nothing is being said any more; callers are served in order. The user may cut the words of the reply by
         speaking. A question of an agent behind the voice comes in between, as a reply of its own (`fold_messages` keeps
-        them apart). Answer tools that run in the client, and calls that ask for the user's consent, with `send`.
+        them apart); one that has been open since an earlier turn comes again. Answer tools that run in the client, and
+        calls that ask for the user's consent, with `send`.
         Closing the stream (`contextlib.aclosing`) or cancelling its reader cancels the response.
 
         Raises UsageError before `start`, ClientError for what the model cannot take, ProviderError where it refuses.

@@ -3,6 +3,7 @@
 from realtime.memory.base import MemoryBase
 from realtime.memory.long_term import LongTermMemoryBase
 from realtime.memory.memory import InMemoryMemory
+from realtime.memory.redis import RedisMemory
 from realtime.memory.sqlite_long_term import Memory, SqliteLongTermMemory
 
-__all__ = ["InMemoryMemory", "LongTermMemoryBase", "Memory", "MemoryBase", "SqliteLongTermMemory"]
+__all__ = ["InMemoryMemory", "LongTermMemoryBase", "Memory", "MemoryBase", "RedisMemory", "SqliteLongTermMemory"]
