@@ -258,6 +258,15 @@ class ChecksSentences(Connection, Protocol):
         ...
 
 
+@runtime_checkable
+class GuessesWords(Connection, Protocol):
+    """A connection that guesses a turn's words before its end."""
+
+    def tell_guesses(self, take: Callable[[str], None]) -> None:
+        """Have all later guesses told. New instructions then hold for this turn as well."""
+        ...
+
+
 class RealtimeModel(ABC):
     """A configured model: which one, with which key and voice. Holds no connection; one object serves many calls."""
 
