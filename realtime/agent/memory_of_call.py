@@ -59,6 +59,7 @@ class Recall:
             return
         self._wanted = words
         if self._task is None:
+            self._began_s = self._loop.time()
             self._task = self._loop.create_task(self._search(), name="recall")
 
     def then(self, go_on: Callable[[], None]) -> bool:
@@ -86,10 +87,10 @@ class Recall:
         try:
             while self._wanted != self._searched:
                 words = self._searched = self._wanted
-                self._began_s = self._loop.time()
                 text = await self._text(words)
                 if text.strip():
                     self._found(quoted(text))
+                self._began_s = self._loop.time()
         finally:
             self._task = None
             self._release()
