@@ -197,6 +197,9 @@ class MemoryOfCall:
         self._words: tuple[str, str] = ("", "")
         """The turn that is spoken: its item, and its words so far."""
         self._skips_reply = False
+        self._holds = False
+        self._held: str | None = None
+        """What was found, and waits for the end of the reply."""
         self._goes_on = ""
         """The latest response that has called a tool."""
 
@@ -228,17 +231,20 @@ class MemoryOfCall:
         found: Callable[[str], None],
         heard: Callable[[], Sequence[Msg]],
         item_ids: Callable[[], Sequence[str]],
+        after_reply: bool,
     ) -> None:
         """Recall and record from now on; what the call began with is left out.
 
-        `found` gets what the model is to know, "" for nothing; `heard` gives what was heard so far, as messages.
+        `found` gets what the model is to know, "" for nothing; with `after_reply` not before the end of the reply,
+        since it would wait for it. `heard` gives what was heard so far, as messages.
         """
         if self.memory is None:
             return
         self._calls.add(self)
         self._found, self._item_ids = found, item_ids
+        self._holds = after_reply
         if self.mode != "agent_control":
-            self._recall = Recall(self.memory, found)
+            self._recall = Recall(self.memory, self._take_found)
             self._recording = Recording(self.memory, heard)
             self._recording.leave_out(item_ids())
         self._unfollow = follow(self._take)
@@ -250,7 +256,7 @@ class MemoryOfCall:
 
     def wait(self, go_on: Callable[[], None]) -> bool:
         """Let a request wait for a recall that runs: see `Recall.then`."""
-        return self._recall is not None and self._recall.then(go_on)
+        return self._recall is not None and not self._holds and self._recall.then(go_on)
 
     def leave(self) -> None:
         """The agent has left the call: recall no more."""
@@ -285,7 +291,8 @@ class MemoryOfCall:
         """The memory changes: what the model knows of it does not count any more."""
         if self.memory is not None and self.mode != "agent_control" and self._recall is not None:
             self._recall.close()
-            self._recall = Recall(self.memory, self._found)
+            self._recall = Recall(self.memory, self._take_found)
+            self._held = None
             self._found("")
 
     async def leave_out_what_was_said(self) -> None:
@@ -312,12 +319,25 @@ class MemoryOfCall:
                 self._recording.leave_out([item.id])
             case s.AgentResponseToolUseDoneEvent(response_id=response_id):
                 self._goes_on = response_id
-            case s.AgentResponseDoneEvent(status="completed") if self._recording is not None:
+            case s.AgentResponseDoneEvent(status="completed", response_id=response_id):
                 # A reply that goes on with a tool is not over: the tool may be one that forgets.
-                if event.response_id != self._goes_on:
-                    self._recording.soon()
+                if response_id != self._goes_on:
+                    self._reply_ended()
             case _:
                 pass
+
+    def _take_found(self, text: str) -> None:
+        if self._holds:
+            self._held = text
+        else:
+            self._found(text)
+
+    def _reply_ended(self) -> None:
+        if self._held is not None:
+            held, self._held = self._held, None
+            self._found(held)
+        if self._recording is not None:
+            self._recording.soon()
 
     def _about(self, words: str, *, is_whole: bool) -> None:
         if self._recall is not None:

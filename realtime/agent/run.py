@@ -658,6 +658,7 @@ class AgentRun:
             found=found,
             heard=partial(self._words_heard, host),
             item_ids=lambda: [item.id for item in host.conversation.items()],
+            after_reply=self.spec.model.profile.redials_for_instructions,
         )
         controller.responses.waits = memory.wait
         if isinstance(self._connection, GuessesWords):

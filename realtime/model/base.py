@@ -73,6 +73,8 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True):
     """A user's item may bring its own sound, besides the input audio."""
     says_given_words: bool = False
     """It speaks given words (`ResponseCreate.say`). A turn without recognised words gets no response."""
+    redials_for_instructions: bool = False
+    """New instructions cost a new connection, in the next silence."""
     session_limit_s: int | None = None
     voices: tuple[str, ...] = ()
     languages: tuple[str, ...] = ()

@@ -1,6 +1,7 @@
 """A RealtimeAgent with a long-term memory: what it recalls in time, what it records, and what its caller changes."""
 
 import asyncio
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,7 @@ from realtime.tool import Toolkit
 from tests.agent.fakes import PROFILE, Call, FakeModel, call
 from tests.agent.test_long_term import Notebook
 from tests.agent.test_tools import ask_tools, results
+from tests.real_loop import settled
 
 pytestmark = pytest.mark.virtual_time(guard=False)
 
@@ -152,7 +154,8 @@ async def test_a_memory_that_hangs_delays_one_turn_by_50_ms_and_no_other_until_i
     async with call(long_term_memory=notebook) as made:
         waits: list[float] = []
         for number in range(3):
-            made.link.answer = lambda _, at=now(): waits.append(round(now() - at, 3))
+            asked_s = now()
+            made.link.answer = lambda _, at=asked_s: waits.append(round(now() - at, 3))
             made.receive(c.ClientTextAppendEvent(text=f"Question {number}?"))
             await asyncio.sleep(0.4)
             made.link.reply(100, "Well.")
@@ -343,7 +346,7 @@ async def test_a_caller_hears_corrects_and_forgets_what_is_remembered(tmp_path: 
     assert {"Anna lives in Rome.", "And my name is Ann.", "Hello, Ann."} <= kept
     assert not any("Xylophon" in text or "Oslo" in text for text in kept)
     await memory.aclose()
-    data = b"".join(path.read_bytes().lower() for path in tmp_path.iterdir())
+    data = bytes_in(tmp_path).lower()
     assert [word in data for word in (b"xyloph", b"oslo", b"rome")] == [False, False, True]
 
 
@@ -397,8 +400,10 @@ async def test_in_a_room_or_without_a_memory_nothing_is_recalled() -> None:
     assert PROFILE.model == "fake-1"
 
 
-async def until(holds: Any) -> None:
-    """Wait for what threads do: their time is not virtual."""
-    async with asyncio.timeout(1_000):
-        while not holds():
-            await asyncio.sleep(0.01)
+def bytes_in(folder: Path) -> bytes:
+    return b"".join(path.read_bytes() for path in folder.iterdir())
+
+
+async def until(holds: Callable[[], bool]) -> None:
+    """Wait for what threads do."""
+    await settled(holds)

@@ -73,9 +73,12 @@ async def calling(place: Place, user: str | None, address: str = "anyone") -> As
         yield client
 
 
-async def until_remembered(memory: SqliteLongTermMemory, text: str) -> None:
-    while not any(one.text == text for one in await memory.remembered()):
-        await settled(lambda: True)
+def names_in(folder: Path) -> list[str]:
+    return [path.name for path in folder.iterdir()]
+
+
+def bytes_in(folder: Path) -> bytes:
+    return b"".join(path.read_bytes() for path in folder.iterdir())
 
 
 USERS = ("ann", "../x", "..", "auth0|17", "x" * 128, "a\u0000b", "安 娜")
@@ -93,7 +96,7 @@ async def test_each_user_has_a_memory_and_none_has_another_ones(tmp_path: Path) 
             assert [f"is called {other[:9]}." in told for other in USERS] == [
                 other == user for other in USERS
             ] or "\u0000" in user
-    assert {path.name.partition("-")[0] for path in tmp_path.iterdir()} == {"memories.db"}
+    assert {name.partition("-")[0] for name in names_in(tmp_path)} == {"memories.db"}
 
 
 @pytest.mark.parametrize(("user", "address"), [(None, "ann"), (None, "..x")])
@@ -129,9 +132,9 @@ async def test_make_agent_learns_whether_its_user_is_known() -> None:
 
 async def test_a_memory_of_the_agent_itself_comes_first(tmp_path: Path) -> None:
     own = SqliteLongTermMemory(tmp_path / "own.db", "friday")
-    async with server(in_file(tmp_path), lambda: friday(long_term_memory=own)) as place:
-        async with calling(place, "ann") as client:
-            await said(client, "My dog is called Bello.")
+    make = partial(friday, long_term_memory=own)
+    async with server(in_file(tmp_path), make) as place, calling(place, "ann") as client:
+        await said(client, "My dog is called Bello.")
     assert "My dog is called Bello." in {one.text for one in await own.remembered()}
     assert not (tmp_path / "memories.db").exists()
     await own.aclose()
@@ -220,7 +223,7 @@ async def test_a_user_lists_corrects_and_deletes_what_is_remembered(tmp_path: Pa
         assert (await api(place, "get", "ann")).json() == {"memories": [], "next": None}
         theirs = (await api(place, "get", None, "?user=ben", key="secret")).json()["memories"]
         assert [one["text"] for one in theirs] == ["Ben's secret."]
-    data = b"".join(path.read_bytes() for path in tmp_path.iterdir())
+    data = bytes_in(tmp_path)
     assert [word in data for word in (b"Fact", b"I am Ann", b"Ben's secret")] == [False, False, True]
     for one in (ann, ben):
         await one.aclose()
