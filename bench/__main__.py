@@ -1,7 +1,7 @@
 """`python -m bench [WHAT ...]`: measures, prints a table and the limits, and writes both on request.
 
 WHAT is any of `talk`, `double-talk`, `stall`, `stalled`, `churn`, `burst`, `barge-in`, `codecs`, `local`, `log`,
-`fold`, `stores`, `resume`, `testkit`, `rooms`, `overload`, `interruption`, `mcp`, `listen`, `endpointing`,
+`fold`, `stores`, `recall`, `resume`, `testkit`, `rooms`, `overload`, `interruption`, `mcp`, `listen`, `endpointing`,
 `near-voice`, `ears`, `speculation`, `echo`, `consent`, `claims`, `claims-in-time`, `tool-calls`, `strangers`; default:
 all of them but `resume`, which takes half an hour, and those that measure listening, consent, claims or tool calls,
 from `listen` on.
@@ -25,7 +25,18 @@ from bench.report import Section, this_command, write_into_page
 
 console = Console(highlight=False)
 
-TIMED = {"talk", "double_talk", "stall", "stalled", "burst", "stores", "rooms", "overload", "interruption"}
+TIMED = {
+    "talk",
+    "double_talk",
+    "stall",
+    "stalled",
+    "burst",
+    "stores",
+    "recall",
+    "rooms",
+    "overload",
+    "interruption",
+}
 """Measurements, by their functions, whose process reads clocks."""
 ONLY_BY_NAME = {
     "claims",
@@ -186,6 +197,11 @@ def _measurements(options: argparse.Namespace) -> dict[str, Callable[[], Awaitab
 
         return measure_stores(1, 4.0, say) if quick else measure_stores(options.pairs, options.seconds, say)
 
+    def recall() -> Awaitable[Section]:
+        from bench.recall import measure_recall
+
+        return measure_recall(10_000, 200) if quick else measure_recall()
+
     def resume() -> Awaitable[Section]:
         from bench.coming_back import RUNS, measure_resume
 
@@ -257,6 +273,7 @@ def _measurements(options: argparse.Namespace) -> dict[str, Callable[[], Awaitab
         "fold": fold,
         "log": lambda: measure_log(quick=quick),
         "stores": stores,
+        "recall": recall,
         "resume": resume,
         "rooms": rooms,
         "testkit": testkit,
