@@ -244,7 +244,7 @@ def _record_form(call_record: Any, chat_model: Any) -> RecordForm | None:
 
 
 def _check_memory(toolkit: Toolkit, memory: Any, mode: LongTermMemoryMode) -> None:
-    """Raise BadOption for what is no memory, BadTool where a name of its tools is taken."""
+    """Raise BadOption for what is no memory, BadTool for taken names."""
     # Agents without a memory load none.
     from realtime.memory import LongTermMemoryBase
     from realtime.memory.caller_tools import equip
