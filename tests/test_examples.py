@@ -33,6 +33,8 @@ from tests.model.local.chat_endpoint import DONE, calls, chat_endpoint, piece, w
 from tests.model.local.stand_ins import stand_in_parts
 from tests.real_loop import settled
 from tests.server.harness import create, echo_agent, serving, serving_app
+from tests.server.test_caller_sessions import said as answer_to
+from tests.server.test_user_memories import Reading, calling
 from tests.volumes import HANG_S
 
 Point = Callable[[Emulator], None]
@@ -57,7 +59,7 @@ def load(name: str) -> ModuleType:
         (30, ("my_agent", "openai_voice", "gemini_voice", "dashscope_voice")),
         (40, ("background_delegate", "call_record", "greeting", "hand_over", "plan", "remembers_callers")),
         (50, ("agentscope1_thread", "java_thread")),
-        (40, ("react_by_voice", "room", "room_with_thinking_agent")),
+        (40, ("react_by_voice", "remembers_users", "room", "room_with_thinking_agent")),
         (50, ("mcp_by_voice",)),
     ],
 )
@@ -529,3 +531,18 @@ class TestRoom:
         assert answer == "On Friday the shop is open from ten to six."
         expected = ["user: What are the opening hours on Friday?", f"tool: {answer}", f"Robin: {answer}"]
         assert capsys.readouterr().out.splitlines() == expected
+
+
+async def test_a_server_remembers_its_users(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """The scripted voice says what it reads in its instructions."""
+    monkeypatch.setenv("MEMORIES", str(tmp_path / "memories.db"))
+    monkeypatch.setenv("REALTIME_TOKEN", "secret")
+    monkeypatch.setenv("MODEL", "scripted")
+    example = load("remembers_users")
+    monkeypatch.setattr(example, "open_model", lambda name: Reading())
+    async with serving_app(example.app) as place:
+        async with calling(place, "ann") as client:
+            await answer_to(client, "I collect novels by Jane Austen.")
+        await settled(lambda: not place.calls.sessions)
+        async with calling(place, "ann") as client:
+            assert "Jane Austen" in await answer_to(client, "Which novels do I collect?")

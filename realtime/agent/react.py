@@ -11,7 +11,7 @@ from pydantic import BaseModel
 
 from realtime.agent.base import Messages
 from realtime.agent.hooks import StopReply, is_messages
-from realtime.agent.long_term import RECORDING_GRACE_S, LongTermMemoryMode, Remembering
+from realtime.agent.long_term import RECORDING_GRACE_S, Remembering
 from realtime.agent.permissions import denial_of
 from realtime.agent.played import cut_to_played
 from realtime.agent.react_base import ReActAgentBase
@@ -36,6 +36,7 @@ from realtime.message import (
     UserMsg,
     read_block,
 )
+from realtime.message.remembered import LongTermMemoryMode
 from realtime.model.chat import compression
 from realtime.model.chat.base import ChatModelBase
 from realtime.model.chat.compression import COMPRESSED, Backoff, Compressor, replace_memory

@@ -86,6 +86,11 @@ class RealtimeAgent(AgentSpec):
     With a `plan_notebook` the agent has its tools, its instructions end with the hint for its plan, and listeners get
     `plan_updated` events. Each call that a server makes has a copy of it (`docs/plans.md`).
 
+    `long_term_memory` is that of one user, over all calls (`docs/memory.md`). With `long_term_memory_mode`
+    "agent_control" the model has tools for it; with "static_control" it is recalled for each turn, which waits 50 ms
+    for it at most, and what was heard is recorded after each reply; "both" is both. In each mode callers have tools to
+    hear, correct and forget what is remembered.
+
     At the end of a call, `chat_model` fills in its `call_record`, a class of pydantic, from what was heard: listeners
     get an event `call_record`, and the calls API has it (`docs/agents.md`).
 
