@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING
 from realtime.lazy import on_first_use
 
 if TYPE_CHECKING:
+    from realtime.interop.events import dump_events as dump_events
+    from realtime.interop.events import load_events as load_events
     from realtime.interop.frame import dump as dump
     from realtime.interop.frame import load as load
     from realtime.interop.tables import DIALECTS as DIALECTS
@@ -17,7 +19,9 @@ if TYPE_CHECKING:
 _WHERE = {
     "DIALECTS": "realtime.interop.tables",
     "dump": "realtime.interop.frame",
+    "dump_events": "realtime.interop.events",
     "load": "realtime.interop.frame",
+    "load_events": "realtime.interop.events",
 }
 __all__ = [*_WHERE]
 __getattr__ = on_first_use(__name__, _WHERE)

@@ -16,7 +16,7 @@ import msgspec
 
 from realtime.interop.foreign import Problems, objects_in
 from realtime.interop.patch import diff, patched
-from realtime.interop.table import ABSENT, Dialect, Field, Json, Options, Shape
+from realtime.interop.table import ABSENT, Dialect, Field, Json, Options, Shape, block_out, fields_in, written
 from realtime.interop.tables import table_of
 from realtime.message import Block, Msg, Usage
 from realtime.message.fold import ALLOWED_BLOCKS
@@ -206,9 +206,7 @@ class _Frame:
             if groups and _joins(group := groups[-1][1], part):
                 group.append(part if part.has_id else self._again(raw, group) or part)
                 continue
-            if part.mark.get("of", part.ours["id"]) != part.ours["id"]:
-                part.mark = {}
-            groups.append((where, [part]))
+            groups.append((where, [_first(part)]))
         return [self._joined(group, where) for where, group in groups]
 
     def _again(self, raw: Json, group: list[_Part]) -> _Part | None:
@@ -253,27 +251,19 @@ class _Frame:
             self._problems.add(f"{where}.metadata", "is no object")
             return raw, {}, {}
         notes = dict(given)
-        match notes.get(THEIRS):
-            case dict() as mark if mark and mark.keys() <= _MARKS:
-                del notes[THEIRS]
-                links = {name: mark[name] for name in ("of", "as") if name in mark}
-                return {**raw, "metadata": {**notes, THEIRS: links} if links else notes.copy()}, notes, mark
-        return raw, notes, {}
+        kept = notes.get(OURS, {})
+        if not isinstance(kept, dict) or self._table.name in kept:
+            del notes[OURS]
+        mark = _mark_in(notes)
+        if not mark:
+            return raw, notes, {}
+        del notes[THEIRS]
+        links = {name: mark[name] for name in ("of", "as") if name in mark}
+        bare = _without(given, THEIRS)
+        return {**raw, "metadata": {**bare, THEIRS: links} if links else bare}, notes, mark
 
     def _read_fields(self, fields: Iterable[Field], raw: Mapping[str, Any], where: str) -> Json:
-        ours: Json = {}
-        for one in fields:
-            name = next((name for name in (one.theirs, *one.also) if raw.get(name) is not None), None)
-            if name is None:
-                continue
-            try:
-                value = one.read(raw[name], self._options)
-            except ValueError as error:
-                self._problems.add(f"{where}.{name}", error)
-                continue
-            if value is not ABSENT:
-                ours[one.ours] = value
-        return ours
+        return fields_in(fields, raw, self._options, lambda name, error: self._problems.add(f"{where}.{name}", error))
 
     def _read_content(self, part: _Part, where: str) -> None:
         content = part.raw.get("content")
@@ -370,12 +360,12 @@ class _Frame:
             made = self._written(ours, number, run)
             if part.is_hint:
                 pairs = list(zip(_piece_keys(len(part.raws)), part.raws, made["content"], strict=False))
-                written = {at for at, _ in part.raws}
+                placed = {at for at, _ in part.raws}
             else:
                 raws = [part.raws[origins[place][1]] for place in places]  # type: ignore[index]
                 pairs = list(zip((keys[place] for place in places), raws, made["content"], strict=True))
-                written = {at for at, _ in raws}
-            homeless = part.homeless + [[at, raw] for at, raw in part.raws if at not in written]
+                placed = {at for at, _ in raws}
+            homeless = part.homeless + [[at, raw] for at, raw in part.raws if at not in placed]
             rest = _rest(
                 part.raw,
                 made,
@@ -398,8 +388,8 @@ class _Frame:
             made.append(_completed(one, names, run.rest) if run.rest else one)
         if keep and (rest := self._rest_of_ours(ours, made)):
             notes = made[0].get("metadata")
-            notes = dict(notes) if isinstance(notes, dict) else {}
-            made[0]["metadata"] = {**notes, THEIRS: {**(notes.get(THEIRS) or {}), **rest}}
+            mark = {**_mark_in(notes), **rest}
+            made[0]["metadata"] = {**(notes if isinstance(notes, dict) else {}), THEIRS: mark}
         return made
 
     def _without_rest(self, ours: Json) -> tuple[Json, list[Mapping[str, Any]]]:
@@ -455,31 +445,16 @@ class _Frame:
         if number:
             ours = {name: ours[name] for name in ("id", "name", "created_at")}
         else:
-            notes = dict(ours["metadata"])
-        for one in table.notes:
-            if (value := one.write(ours.get(one.ours), options)) is not ABSENT:
-                notes[one.theirs] = value
+            notes = _without(ours["metadata"], THEIRS)
+        notes |= written(table.notes, ours, options)
         if number or mark:
             notes[THEIRS] = {"of": ours["id"], **mark}
-        written = [block for one in blocks if (block := self._written_block(one)) is not None]
-        envelope = {**ours, "role": role, "content": written, "metadata": notes}
+        kinds = [(table.kind_of(block), block) for block in blocks]
+        content = [block_out(kind, block, options) for kind, block in kinds if kind is not None]
+        envelope = {**ours, "role": role, "content": content, "metadata": notes}
         envelope["id"] = f"{ours['id']}_{number}" if number else ours["id"]
-        theirs: Json = {}
-        for one in table.message:
-            if (value := one.write(envelope.get(one.ours), options)) is not ABSENT:
-                theirs[one.theirs] = value
+        theirs = written(table.message, envelope, options)
         table.write(envelope, theirs, options)
-        return theirs
-
-    def _written_block(self, block: Json) -> Json | None:
-        kind = self._table.kind_of(block)
-        if kind is None:
-            return None
-        theirs: Json = {"type": kind.theirs}
-        for one in kind.fields:
-            if (value := one.write(block.get(one.ours), self._options)) is not ABSENT:
-                theirs[one.theirs] = value
-        kind.write(block, theirs, self._options)
         return theirs
 
     def _rest_of_ours(self, ours: Json, made: list[Json]) -> Json:
@@ -495,12 +470,25 @@ class _Frame:
             if group and not _joins(group, part):
                 notes = raw.get("metadata")
                 raw["metadata"] = {**(notes if isinstance(notes, dict) else {}), THEIRS: {"of": group[0].ours["id"]}}
-            group.append(part)
+            group.append(part if group else _first(part))
         read, _ = _ours_of(group)
         homeless = [[place, block] for place, block in enumerate(ours["content"]) if not self._has_home(block)]
         homes = [block for block in ours["content"] if self._has_home(block)]
         pairs = list(zip(_keys(read["content"]), homes, read["content"], strict=False))
         return _rest(ours, read, pairs if len(homes) == len(read["content"]) else (), homeless)
+
+
+def _mark_in(notes: Any) -> Json:
+    """Return what we had written under our key of their metadata; empty where that is not ours."""
+    mark = notes.get(THEIRS) if isinstance(notes, dict) else None
+    return mark if isinstance(mark, dict) and mark.keys() <= _MARKS else {}
+
+
+def _first(part: _Part) -> _Part:
+    """Return the first message of a group: what was cut off from the messages before stands for itself."""
+    if part.mark.get("of", part.ours["id"]) != part.ours["id"]:
+        part.mark = {}
+    return part
 
 
 def _joins(group: list[_Part], part: _Part) -> bool:

@@ -48,7 +48,7 @@ def written_source(value: Json, _: Options) -> Json:
 def read_usage(value: Any, options: Options) -> Json:
     """Read the usage of a message."""
     usage = an_object(value, options)
-    made = {}
+    made = {"cache_creation_input_tokens": 0}
     for ours, theirs in (("input_tokens", "inputTokens"), ("output_tokens", "outputTokens"), _CACHED):
         try:
             made[ours] = whole_number(usage[theirs] if usage.get(theirs) is not None else 0, options)
@@ -71,7 +71,7 @@ def written_usage(value: Any, _: Options) -> Any:
     }
 
 
-def read_input_of_call(ours: Json, theirs: Mapping[str, Any], _: Options) -> None:
+def read_raw_input(ours: Json, theirs: Mapping[str, Any], _: Options) -> None:
     """Take the raw text of arguments that are no object."""
     raw = theirs.get("content")
     if isinstance(raw, str) and raw and not theirs.get("input"):
@@ -79,7 +79,7 @@ def read_input_of_call(ours: Json, theirs: Mapping[str, Any], _: Options) -> Non
     ours.setdefault("input", "")
 
 
-def written_input_of_call(ours: Json, theirs: Json, options: Options) -> None:
+def written_raw_input(ours: Json, theirs: Json, options: Options) -> None:
     """Write the raw text of arguments that are no object."""
     if ours["input"].strip() and arguments_of(ours["input"]) is None:
         theirs["content"] = ours["input"]
@@ -181,6 +181,19 @@ def media(kind: str) -> Kind:
 NOTES = (Field("structured_output", "_structured_output", an_object, same_or_absent),)
 """What both versions write into the metadata."""
 
+THINKING = Kind(
+    "thinking",
+    "thinking",
+    (Field("thinking", "thinking", text), Field("extra", "metadata", an_object, lambda value, _: value or ABSENT)),
+)
+CALL_FIELDS = (
+    Field("id", "id", text),
+    Field("name", "name", text),
+    Field("input", "input", json_text, json_object),
+)
+RESULT_NAMES = ("id", "toolUseId", "tool_use_id")
+"""How a result names its call."""
+
 TABLE = Dialect(
     name="java1",
     roles={"user": "USER", "assistant": "ASSISTANT", "system": "SYSTEM"},
@@ -196,27 +209,23 @@ TABLE = Dialect(
     notes=(*NOTES, Field("usage", "_chat_usage", read_usage, written_usage)),
     blocks=(
         Kind("text", "text", (Field("text", "text", text),)),
-        Kind("thinking", "thinking", (Field("thinking", "thinking", text),)),
+        THINKING,
         media("image"),
         media("audio"),
         media("video"),
         Kind(
             "tool_call",
             "tool_use",
-            (
-                Field("id", "id", text),
-                Field("name", "name", text),
-                Field("input", "input", json_text, json_object),
-            ),
-            read=read_input_of_call,
-            write=written_input_of_call,
+            CALL_FIELDS,
+            read=read_raw_input,
+            write=written_raw_input,
             also=("tool_call",),
         ),
         Kind(
             "tool_result",
             "tool_result",
             (
-                Field("id", "toolUseId", text, also=("id", "tool_use_id")),
+                Field("id", "toolUseId", text, also=RESULT_NAMES),
                 Field("name", "name", text, lambda value, _: ABSENT),
                 Field("output", "output", read_output, written_output),
             ),

@@ -7,7 +7,7 @@ Ours is JSON as `Msg.model_dump` gives it, but the extra fields of a thinking bl
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, tzinfo
 from typing import Any, Literal
@@ -89,13 +89,15 @@ class Kind:
 class EventKind:
     """A kind of event: our type, theirs, and its own fields; `also` are further types of theirs that are read.
 
-    `read` completes our event, `write` theirs; both get (ours, theirs, options).
+    The first kind of a table that `takes` one of our events writes it. `read` completes ours, `write` theirs; both get
+    (ours, theirs, options).
     """
 
     ours: str
     theirs: str
     fields: tuple[Field, ...] = ()
     also: tuple[str, ...] = ()
+    takes: Callable[[Json], bool] = lambda event: True
     read: Callable[[Json, Mapping[str, Any], Options], None] = _nothing
     write: Callable[[Json, Json, Options], None] = _nothing
 
@@ -107,7 +109,8 @@ class Dialect:
     `roles`: theirs by ours; `tool_role`: that of messages of tool results; `default_role`: ours where a message names
     none. `message`: fields of a message but its role and content. `notes`: fields that stand in
     the `metadata` of theirs. `loses`: what it cannot hold but under one key of its metadata, such as `text.id`.
-    `read` completes our message, `write` theirs; both get (ours, theirs, options).
+    `read` completes our message, `write` theirs; both get (ours, theirs, options). `event_fields` are those that every
+    event has; a dialect without `events` has messages alone.
     """
 
     name: str
@@ -136,6 +139,66 @@ class Dialect:
     def kind_of(self, block: Json) -> Kind | None:
         """Return the kind that writes one of our blocks; None where this dialect has none."""
         return next((kind for kind in self.blocks if kind.ours == block["type"] and kind.takes(block)), None)
+
+
+def written(fields: Iterable[Field], ours: Mapping[str, Any], options: Options) -> Json:
+    """Return the fields of theirs that hold ours."""
+    theirs: Json = {}
+    for one in fields:
+        if (value := one.write(ours.get(one.ours), options)) is not ABSENT:
+            theirs[one.theirs] = value
+    return theirs
+
+
+def fields_in(fields: Iterable[Field], raw: Mapping[str, Any], options: Options, unreadable: Unreadable) -> Json:
+    """Return the fields of ours that theirs hold; `unreadable` gets the name of each that cannot be read, and why."""
+    ours: Json = {}
+    for one in fields:
+        name = one.theirs
+        if raw.get(name) is None:
+            name = next((name for name in one.also if raw.get(name) is not None), "")
+            if not name:
+                continue
+        try:
+            value = one.read(raw[name], options)
+        except ValueError as error:
+            unreadable(name, error)
+        else:
+            if value is not ABSENT:
+                ours[one.ours] = value
+    return ours
+
+
+Unreadable = Callable[[str, ValueError], None]
+
+
+def block_in(kind: Kind, raw: Any, options: Options) -> Json:
+    """Return our block of one of theirs within a field. Raises ValueError at the first thing that cannot be read."""
+
+    def refuse(name: str, error: ValueError) -> None:
+        raise ValueError(f"cannot be read: its {name} {error}")
+
+    block = {"type": kind.ours, **fields_in(kind.fields, an_object(raw, options), options, refuse)}
+    kind.read(block, raw, options)
+    return block
+
+
+def block_out(kind: Kind, block: Json, options: Options) -> Json:
+    """Return their block of one of ours."""
+    theirs = {"type": kind.theirs, **written(kind.fields, block, options)}
+    kind.write(block, theirs, options)
+    return theirs
+
+
+def several(kind: Kind) -> tuple[Read, Write]:
+    """Return what reads and writes a list of blocks of one kind."""
+
+    def read(value: Any, options: Options) -> list[Json]:
+        if not isinstance(value, list):
+            raise ValueError(f"is {_named(value)}, not a list")
+        return [block_in(kind, raw, options) for raw in value]
+
+    return read, lambda value, options: [block_out(kind, block, options) for block in value or ()]
 
 
 # -- values ------------------------------------------------------------------------------------------------------------
