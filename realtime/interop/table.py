@@ -127,6 +127,8 @@ class Dialect:
     """Whether a message that holds only results is one of the `tool_role`, whatever its role."""
     read: Callable[[Json, Mapping[str, Any], Options], None] = _nothing
     write: Callable[[Json, Json, Options], None] = _nothing
+    gather: Callable[[Iterable[tuple[str, Json]]], Iterable[tuple[str, Json]]] = iter
+    scatter: Callable[[Iterable[Json], Options], Iterable[Json]] = lambda messages, _: messages
     by_type: Mapping[str, Kind] = field(init=False, repr=False)
     by_event: Mapping[str, EventKind] = field(init=False, repr=False)
 

@@ -7,6 +7,7 @@ from importlib import import_module
 from realtime.interop.table import Dialect
 
 _WHERE = {
+    "agentflow": "realtime.interop.agentflow",
     "agentscope1": "realtime.interop.agentscope1",
     "java1": "realtime.interop.java1",
     "java2": "realtime.interop.java2",
