@@ -1,7 +1,7 @@
 """`python -m bench [WHAT ...]`: measures, prints a table and the limits, and writes both on request.
 
 WHAT is any of `talk`, `double-talk`, `stall`, `stalled`, `churn`, `burst`, `barge-in`, `codecs`, `local`, `log`,
-`fold`, `stores`, `resume`, `testkit`, `rooms`, `overload`, `interruption`, `mcp`, `listen`, `endpointing`,
+`fold`, `interop`, `stores`, `resume`, `testkit`, `rooms`, `overload`, `interruption`, `mcp`, `listen`, `endpointing`,
 `near-voice`, `ears`, `speculation`, `echo`, `consent`, `claims`, `claims-in-time`, `tool-calls`, `strangers`; default:
 all of them but `resume`, which takes half an hour, and those that measure listening, consent, claims or tool calls,
 from `listen` on.
@@ -171,6 +171,11 @@ def _measurements(options: argparse.Namespace) -> dict[str, Callable[[], Awaitab
         from bench.consent.measure import measure_consent
 
         return measure_consent(say, count=options.n, quick=quick, words=options.words)
+
+    def interop() -> Awaitable[Section]:
+        from bench.interop import measure_interop
+
+        return measure_interop(50, 3) if quick else measure_interop()
 
     def fold() -> Awaitable[Section]:
         from bench.fold import measure_fold

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from realtime.lazy import on_first_use
 
 if TYPE_CHECKING:
+    from realtime.interop.calls import items_of as items_of
     from realtime.interop.events import dump_events as dump_events
     from realtime.interop.events import load_events as load_events
     from realtime.interop.frame import dump as dump
@@ -20,6 +21,7 @@ _WHERE = {
     "DIALECTS": "realtime.interop.tables",
     "dump": "realtime.interop.frame",
     "dump_events": "realtime.interop.events",
+    "items_of": "realtime.interop.calls",
     "load": "realtime.interop.frame",
     "load_events": "realtime.interop.events",
 }

@@ -23,7 +23,7 @@ from realtime.interop.table import (
 
 
 def _read_input(ours: Json, theirs: Mapping[str, Any], _: Options) -> None:
-    """Prefer the text that the model wrote to what was read in it."""
+    """Prefer the text that the model wrote to the parsed object."""
     raw = theirs.get("raw_input")
     if isinstance(raw, str) and raw:
         ours["input"] = raw

@@ -146,7 +146,10 @@ class _Events:
         return made
 
     def _read_back(self, made: Json) -> Json:
-        """Return our event as it is read from theirs without what we add. Empty where it cannot be read."""
+        """Return our event as it is read from theirs alone.
+
+        Empty where it cannot be read.
+        """
         reader = _Events(self._table, self._options, Problems())
         reader._sessions = self._sessions
         bare, mark = _unmarked(made)

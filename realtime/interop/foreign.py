@@ -1,4 +1,4 @@
-"""Foreign input as JSON objects, and what is said about the parts that cannot be read."""
+"""Foreign input as JSON objects, and one sentence per unreadable part."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def _each(data: Any, name: str, independent: bool, problems: Problems) -> Iterat
 
 
 def _fault(value: Any, where: str, error: Exception) -> tuple[str, str]:
-    """Return the place of what is no JSON, and the end of a sentence about it."""
+    """Return the place of what is no JSON, and what it is."""
     seen: list[tuple[Any, str, tuple[int, ...]]] = [(value, where, ())]
     while seen:
         one, place, above = seen.pop()

@@ -19,17 +19,17 @@ from realtime.interop.patch import diff, patched
 from realtime.interop.table import ABSENT, Dialect, Field, Json, Options, Shape, block_out, fields_in, written
 from realtime.interop.tables import table_of
 from realtime.message import Block, Msg, Usage
+from realtime.message.blocks import BLOCK_CLASSES
 from realtime.message.fold import ALLOWED_BLOCKS
 from realtime.runtime import unique_id, wall_clock_iso
 
 OURS = "interop"
-"""The key of our metadata that holds what only the other side knows, by dialect."""
+"""The key of our metadata for what theirs alone holds, by dialect."""
 THEIRS = "realtime"
 """The key of their metadata that holds what only we know."""
 _MARKS = {"of", "as", "patch", "blocks", "homeless", "content"}
 _TOOL, _HINT, _OWN = "tool", "hint", "own"
 _APART = ("role", "content", "metadata")
-_BLOCKS = list[Block]
 
 
 def load(data: Any, dialect: str, *, zone: tzinfo = UTC, problems: list[str] | None = None) -> list[Msg]:
@@ -77,15 +77,21 @@ def _builtins(message: Msg) -> Json:
     }
 
 
+def _block(block: Any) -> Block:
+    """Make a block of JSON. Raises KeyError, TypeError or msgspec.ValidationError where it is none."""
+    # By its class: to read a union takes three times as long.
+    return msgspec.convert(block, BLOCK_CLASSES[block["type"]], builtin_types=())
+
+
 def _message(ours: Json) -> Msg:
     """Make a message of JSON. Raises ValueError or TypeError where a field is wrong."""
-    usage = ours.get("usage")
-    fields = {name: value for name, value in ours.items() if name not in ("name", "content", "role", "usage")}
+    fields = {name: value for name, value in ours.items() if name not in ("name", "content", "role")}
+    if fields.get("usage") is not None:
+        fields["usage"] = msgspec.convert(fields["usage"], Usage)
     return Msg(
         ours["name"],
-        msgspec.convert(ours["content"], _BLOCKS, builtin_types=()),
+        [_block(block) for block in ours["content"]],
         ours["role"],
-        usage=None if usage is None else msgspec.convert(usage, Usage),
         **fields,
     )
 
@@ -100,7 +106,9 @@ def _keys(blocks: Iterable[Json]) -> list[str]:
 
 
 def _without(data: Mapping[str, Any], name: str) -> Json:
-    return {key: value for key, value in data.items() if key != name}
+    rest = dict(data)
+    rest.pop(name, None)
+    return rest
 
 
 # -- what the other side does not hold ---------------------------------------------------------------------------------
@@ -179,7 +187,9 @@ class _Run:
 
 
 Origin = tuple[int, int] | None
-"""The message of theirs that one of our blocks comes from, and its number among the blocks that were read there."""
+"""Where a block of ours comes from.
+
+The message of theirs, and its number among the blocks that were read there."""
 
 
 class _Frame:
@@ -222,11 +232,12 @@ class _Frame:
         table, options = self._table, self._options
         raw, notes, mark = self._unmarked(raw, where)
         ours = self._read_fields(self._fields, raw, where)
-        for one in table.notes:
-            read = self._read_fields((one,), notes, f"{where}.metadata")
-            if one.ours in read:
-                del notes[one.theirs]
-            ours |= read
+        if notes and table.notes:
+            noted = self._read_fields(table.notes, notes, f"{where}.metadata")
+            for one in table.notes:
+                if one.ours in noted:
+                    del notes[one.theirs]
+            ours |= noted
         role = raw.get("role")
         ours["role"] = table.default_role if role is None else self._roles.get(str(role).lower())
         if ours["role"] is None:
@@ -245,7 +256,10 @@ class _Frame:
         return part
 
     def _unmarked(self, raw: Json, where: str) -> tuple[Json, Json, Json]:
-        """Return a message without what we had added to it, its metadata, and what that was."""
+        """Return a message without what we had added to it.
+
+        Also returns its metadata, and what we had added.
+        """
         given = raw.get("metadata")
         if given is None:
             return raw, {}, {}
@@ -276,7 +290,7 @@ class _Frame:
                 self._problems.add(f"{where}.content", "is neither text nor a list of blocks")
             return
         for place, raw in enumerate(content):
-            # A list of Java's may hold null, which is no block.
+            # Null in a list of Java's is no block.
             here = f"{where}.content[{place}]"
             block = None if raw is None else self._read_block(raw, here, f"{part.ours['id']}_{place}")
             if block is None:
@@ -321,7 +335,7 @@ class _Frame:
         try:
             kind.read(block, raw, self._options)
             _give_ids(block, new_id)
-            whole: Json = msgspec.to_builtins(msgspec.convert(block, Block, builtin_types=()))
+            whole: Json = msgspec.to_builtins(_block(block))
         except (ValueError, msgspec.ValidationError) as error:
             if len(self._problems) == before:
                 self._problems.add(where, f"cannot be read: {error}")
@@ -329,13 +343,14 @@ class _Frame:
         return whole
 
     def _joined(self, group: list[_Part], where: str) -> Msg:
-        """Make one message of ours of the messages of theirs that it is or was."""
+        """Make one message of ours of theirs."""
         ours, origins = _ours_of(group)
         mark = group[0].mark
+        msg: Msg | None = None
         if mark.keys() - {"of", "as"}:
             restored = _completed(ours, _keys(ours["content"]), mark)
             try:
-                _message(restored)
+                msg = _message(restored)
             except (KeyError, TypeError, ValueError, msgspec.ValidationError) as error:
                 self._problems.add(f"{where}.metadata.{THEIRS}", f"does not fit the message: {error}")
             else:
@@ -345,7 +360,9 @@ class _Frame:
             others = ours["metadata"].get(OURS)
             others = others if isinstance(others, dict) else {}
             ours["metadata"] = {**ours["metadata"], OURS: {**others, self._table.name: {"parts": rest}}}
-        return _message(ours)
+        msg = msg or _message(ours)
+        msg.metadata = ours["metadata"]
+        return msg
 
     def _rest_of_parts(self, ours: Json, origins: list[Origin], group: list[_Part]) -> list[Json]:
         """Return, for each message of theirs, what ours does not hold; empty where ours holds it all."""
@@ -395,7 +412,10 @@ class _Frame:
         return made
 
     def _without_rest(self, ours: Json) -> tuple[Json, list[Mapping[str, Any]]]:
-        """Return our message without what was kept for this dialect, and that, by message of theirs."""
+        """Return our message without what was kept for this dialect, and that.
+
+        The latter by message of theirs.
+        """
         kept = ours["metadata"].get(OURS)
         rest = kept.get(self._table.name) if isinstance(kept, dict) else None
         if not isinstance(rest, dict):
@@ -411,6 +431,8 @@ class _Frame:
 
     def _runs(self, content: list[Json], parts: Sequence[Mapping[str, Any]]) -> list[_Run]:
         """Split blocks into messages of theirs: as they were, where `parts` says that, else results and hints apart."""
+        if not parts and not any(block["type"] in ("tool_result", _HINT) for block in content):
+            return [_Run(_OWN, [place for place, block in enumerate(content) if self._has_home(block)])]
         hints_apart = not any(kind.ours == _HINT for kind in self._table.blocks)
         part_of = {key: number for number, part in enumerate(parts, 1) for key in _texts(part.get("keys"))}
         runs: list[_Run] = []
@@ -532,7 +554,7 @@ _NONE: Json = {"finished_at": None, "usage": None, "finished_reason": None, "str
 
 
 def _hint_of(part: _Part) -> Json:
-    """Return the hint that we had written as a message of the user."""
+    """Return the hint that we had written as a user's message."""
     match part.blocks:
         case [{"type": "text", "text": hint}]:
             pass
@@ -557,7 +579,7 @@ def _kind_of_run(content: list[Json], places: list[int], is_hint: bool) -> str:
 
 
 def _give_ids(block: Json, new_id: str) -> None:
-    """Give a block and its parts ids that depend on their places alone."""
+    """Give a block and its parts ids that depend on places alone."""
     if block["type"] in ("text", "thinking", "data", _HINT):
         block.setdefault("id", new_id)
     elif block["type"] == "tool_result":

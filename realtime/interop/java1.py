@@ -136,7 +136,7 @@ def read_result(ours: Json, theirs: Mapping[str, Any], _: Options) -> None:
 
 
 def written_result(ours: Json, theirs: Json, options: Options) -> None:
-    """Write the state of a result, and its name where the source's shape is asked for."""
+    """Write the state of a result; in the source's shape also its name."""
     match ours.get("state"), theirs["output"]:
         case "error", [{"type": "text"} as first, *_]:
             first["text"] = ERROR + first["text"]
@@ -161,7 +161,7 @@ def read_reason(ours: Json, theirs: Mapping[str, Any], _: Options) -> None:
 
 
 def written_reason(ours: Json, theirs: Json, _: Options) -> None:
-    """Write why a reply ended, where it has ended, or waits for a tool."""
+    """Write why a reply ended, or that it waits for a tool."""
     waits = any(block.get("state") == "submitted" for block in ours["content"])
     if ours.get("finished_reason") is not None or waits:
         notes = theirs["metadata"]

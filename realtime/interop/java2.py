@@ -191,7 +191,7 @@ def _written_confirm_results(value: Any, options: Options) -> list[Json]:
 
 
 def _block_kinds(name: str) -> tuple[EventKind, ...]:
-    """Return start, delta and end of a kind of block that has text."""
+    """Return start, delta and end of blocks that have text."""
     return tuple(
         EventKind(f"{name}_{end}", f"{name}_{end}", fields)
         for end, fields in (("START", (_BLOCK,)), ("DELTA", (_BLOCK, _DELTA)), ("END", (_BLOCK,)))

@@ -1,4 +1,4 @@
-"""The form of a dialect's table, and the values that several tables share.
+"""The form of a dialect's table, and values of several tables.
 
 A table says which field of theirs is which of ours and how its value is read and written; `frame` does everything else.
 Ours is JSON as `Msg.model_dump` gives it, but the extra fields of a thinking block stand in `extra`.
@@ -7,6 +7,7 @@ Ours is JSON as `Msg.model_dump` gives it, but the extra fields of a thinking bl
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, tzinfo
@@ -124,7 +125,7 @@ class Dialect:
     default_role: str = "user"
     loses: frozenset[str] = frozenset()
     results_alone: bool = False
-    """Whether a message that holds only results is one of the `tool_role`, whatever its role."""
+    """Whether a message of results alone has the `tool_role`, whatever it says."""
     read: Callable[[Json, Mapping[str, Any], Options], None] = _nothing
     write: Callable[[Json, Json, Options], None] = _nothing
     gather: Callable[[Iterable[tuple[str, Json]]], Iterable[tuple[str, Json]]] = iter
@@ -203,6 +204,9 @@ def several(kind: Kind) -> tuple[Read, Write]:
     return read, lambda value, options: [block_out(kind, block, options) for block in value or ()]
 
 
+_OURS = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z", re.ASCII)
+"""A time as we write it, which needs no conversion."""
+
 # -- values ------------------------------------------------------------------------------------------------------------
 
 
@@ -245,6 +249,8 @@ def utc_time(value: Any, options: Options) -> str:
             raise ValueError(f"is no time: {value!r}") from None
     try:
         moment = datetime.fromisoformat(text(value, options).strip())
+        if _OURS.fullmatch(value):
+            return str(value)
         return iso((moment if moment.tzinfo is not None else moment.replace(tzinfo=options.zone)).timestamp())
     except (ValueError, OverflowError):
         raise ValueError(f"is no time: {str(value)[:64]!r}") from None
@@ -252,6 +258,8 @@ def utc_time(value: Any, options: Options) -> str:
 
 def local_time(value: Any, options: Options) -> Any:
     """Write a time as `2026-01-01 00:00:00.000`, in the zone of the options. Other text stays."""
+    if options.zone is UTC and isinstance(value, str) and _OURS.fullmatch(value):
+        return f"{value[:10]} {value[11:23]}"
     moment = _moment(value)
     if moment is None:
         return value
@@ -260,6 +268,8 @@ def local_time(value: Any, options: Options) -> Any:
 
 def instant(value: Any, _: Options) -> Any:
     """Write a time as Java's `Instant`: `2026-01-01T00:00:00Z`, milliseconds only where there are some."""
+    if isinstance(value, str) and _OURS.fullmatch(value):
+        return f"{value[:19]}Z" if value.endswith(".000Z") else value
     moment = _moment(value)
     if moment is None:
         return value
@@ -327,7 +337,10 @@ def source_of(kind: str = "", type_key: str = "media_type") -> Read:
 
 
 def main_type(*kinds: str) -> Callable[[Json], bool]:
-    """Return whether the media type of a data block is of one of these kinds, such as `image`."""
+    """Return a check whether a data block is of one of these kinds.
+
+    A kind is the main type, such as `image`.
+    """
 
     def takes(block: Json) -> bool:
         return str(block["source"]["media_type"]).partition("/")[0] in kinds

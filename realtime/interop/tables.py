@@ -1,4 +1,4 @@
-"""The tables of all dialects, each loaded when it is first asked for."""
+"""The tables of all dialects, each loaded on first use."""
 
 from __future__ import annotations
 
