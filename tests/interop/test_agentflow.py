@@ -2,16 +2,19 @@
 
 import json
 import logging
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from realtime.event import reply as r
 from realtime.interop import agentflow_message, dump, load
-from realtime.interop.agentflow_message import Message
+from realtime.interop.agentflow_message import Message, RemoteToolCallBlock
+from realtime.interop.agentflow_message import ToolCallBlock as TheirCall
 from realtime.message import (
     AssistantMsg,
     Base64Source,
+    Block,
     DataBlock,
     HintBlock,
     Msg,
@@ -74,7 +77,7 @@ def test_a_conversation_is_a_list_in_its_order() -> None:
 
 @pytest.mark.parametrize(("theirs", "ours"), [(7, "7"), ("msg-001", "msg-001")])
 def test_a_number_as_an_id_is_text_here_and_a_number_there(theirs: Any, ours: str) -> None:
-    """AFL-02."""
+    """AFL-02, AMB-14."""
     (msg,) = read(said(message_id=theirs))
     assert msg.id == ours
     assert dump([msg], "agentflow")[0]["message_id"] == theirs
@@ -517,3 +520,34 @@ def test_a_block_of_their_name_and_ours_is_read_by_its_dialect() -> None:
     problems: list[str] = []
     load(said(ours.model_dump(), role="user"), "agentflow", problems=problems)
     assert problems == ["messages[0].content[0] cannot be read: it has neither data_base64 nor media"]
+
+
+def test_calls_are_read_by_programs_and_made_by_agents() -> None:
+    """AFL-42: as their classes say."""
+    for kind in (TheirCall, RemoteToolCallBlock):
+        assert "programs only read them" in str(kind.__doc__)
+
+
+EXPORTED = Path(__file__).resolve().parent.parent.parent / "fixtures" / "interop" / "agentflow.json"
+
+
+def test_the_export_that_the_browser_tests_read_is_up_to_date() -> None:
+    """TS-09: the messages whose shape `web/packages/client/test/agentflow.test.ts` checks."""
+    sound = DataBlock(source=Base64Source(data=bytes(480), media_type="audio/pcm;rate=24000"), id="s")
+    blocks: list[Block] = [
+        ThinkingBlock(thinking="Hm.", id="h"),
+        TextBlock(text="Hello.", id="t"),
+        sound,
+        DataBlock(source=URLSource(url="https://a.b/c.png", media_type="image/png"), id="i", name="c.png"),
+        DataBlock(source=URLSource(url="https://a.b/c.mp4", media_type="video/mp4"), id="v"),
+        DataBlock(source=URLSource(url="https://a.b/c.pdf", media_type="application/pdf"), id="p"),
+        DataBlock(source=Base64Source(data=b"{}", media_type="application/json"), id="d"),
+        ToolCallBlock(id="c", name="look"),
+        ToolResultBlock(id="c", name="look", output=[TextBlock(text="sun", id="o")]),
+        ToolCallBlock(id="e", name="show", input='{"a": 1}', state=ToolCallState.SUBMITTED),
+    ]
+    usage = Usage(input_tokens=1, output_tokens=2)
+    reply = AssistantMsg("Friday", blocks, id="r", created_at=AT, usage=usage, error="no credit")
+    asked = UserMsg("Ada", TextBlock(text="Hi", id="q"), id="u", created_at=AT)
+    made = dump([asked, reply], "agentflow", shape="source")
+    assert made == json.loads(EXPORTED.read_text(encoding="utf-8"))
