@@ -44,7 +44,10 @@ ONLY_BY_NAME = {
 
 
 def main() -> None:
-    """Run the requested measurements; exit code 1 where a limit was missed."""
+    """Run the requested measurements.
+
+    Exit code 1 where a limit was missed that `known_misses.toml` does not name, or by more than its bound there.
+    """
     parser = argparse.ArgumentParser(prog="python -m bench", description="What the server costs.")
     parser.add_argument("what", nargs="*", metavar="WHAT", help=f"default: all but {', '.join(sorted(ONLY_BY_NAME))}")
     parser.add_argument("--pairs", type=int, default=5, help="rounds of floor and servers (talk, stores)")
@@ -70,8 +73,9 @@ def main() -> None:
     kept = True
     for name in options.what or [name for name in measurements if name not in ONLY_BY_NAME]:
         section = asyncio.run(_run(measurements[name]))
+        section.know()
         section.show(console)
-        kept &= all(check.kept for check in section.checks)
+        kept &= not any(check.is_news for check in section.checks)
         if options.json:
             options.json.mkdir(parents=True, exist_ok=True)
             (options.json / f"{name}.json").write_text(section.as_json(this_command()), encoding="utf-8")
@@ -256,6 +260,7 @@ def _measurements(options: argparse.Namespace) -> dict[str, Callable[[], Awaitab
         "echo": echo,
         "consent": consent,
         "fold": fold,
+        "interop": interop,
         "log": lambda: measure_log(quick=quick),
         "stores": stores,
         "resume": resume,

@@ -55,18 +55,9 @@ def load(name: str) -> ModuleType:
     ("most_lines", "names"),
     [
         (30, ("my_agent", "openai_voice", "gemini_voice", "dashscope_voice")),
-        (
-            40,
-            (
-                "agentflow_thread",
-                "background_delegate",
-                "call_record",
-                "greeting",
-                "hand_over",
-                "plan",
-                "remembers_callers",
-            ),
-        ),
+        (40, ("agentflow_thread",)),
+        (40, ("background_delegate", "call_record", "greeting", "hand_over", "plan", "remembers_callers")),
+        (50, ("agentscope1_thread", "java_thread")),
         (40, ("react_by_voice", "room", "room_with_thinking_agent")),
         (50, ("mcp_by_voice",)),
     ],
@@ -391,6 +382,17 @@ async def test_a_thread_of_agentflow_goes_on_and_is_handed_back(capsys: pytest.C
     assert theirs[:3] == example.THREAD
     assert [one["role"] for one in theirs[3:]] == ["assistant"]
     assert capsys.readouterr().out.splitlines() == ["['tool_call', 'tool_result']", "It is clear in Oslo."]
+
+
+async def test_a_thread_of_java_goes_on_and_is_given_back(capsys: pytest.CaptureFixture[str]) -> None:
+    theirs = await load("java_thread").main()
+    assert [one["role"] for one in theirs] == ["USER", "ASSISTANT", "TOOL", "USER", "ASSISTANT"]
+    assert "It is sunny in Oslo." in capsys.readouterr().out.splitlines()[-1]
+
+
+def test_a_thread_of_agentscope_1_is_read_and_written_again(capsys: pytest.CaptureFixture[str]) -> None:
+    assert len(load("agentscope1_thread").main()) == 2
+    assert capsys.readouterr().out.splitlines() == ["Ann ['text']", "Friday ['tool_call', 'tool_result']"]
 
 
 async def test_a_plan_is_made_and_followed(capsys: pytest.CaptureFixture[str]) -> None:

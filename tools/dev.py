@@ -32,7 +32,7 @@ PROBE = "import sys, ensurepip, venv; print('%d.%d.%d' % sys.version_info[:3])"
 PROBE_VERSION = "import sys; print('%d.%d.%d' % sys.version_info[:3])"
 
 # What a part adds to the project, as extras of pyproject.toml. `core` also carries the build backend.
-PARTS = {"core": "", "test": "[openai,gemini,dashscope,anthropic,mcp,redis,ears,test]", "speech": "[local]"}
+PARTS = {"core": "", "test": "[openai,gemini,dashscope,anthropic,mcp,redis,a2a,mem0,ears,test]", "speech": "[local]"}
 
 SIZES = {"core": "220 MB", "test": "900 MB", "speech": "320 MB"}
 

@@ -26,7 +26,7 @@ RUN_IN_CI = "linux-x86_64"
 BUILD = "hatchling>=1.26\neditables>=0.5\n"
 PARTS = {
     "core": (),
-    "test": ("openai", "gemini", "dashscope", "anthropic", "mcp", "redis", "ears", "test"),
+    "test": ("openai", "gemini", "dashscope", "anthropic", "mcp", "redis", "a2a", "mem0", "ears", "test"),
     "speech": ("local",),
 }
 # Wheels of which one file is read: locked without their dependencies.

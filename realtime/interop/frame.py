@@ -290,7 +290,7 @@ class _Frame:
                 self._problems.add(f"{where}.content", "is neither text nor a list of blocks")
             return
         for place, raw in enumerate(content):
-            # Null in a list of Java's is no block.
+            # Java's lists may hold None, which is no block.
             here = f"{where}.content[{place}]"
             block = None if raw is None else self._read_block(raw, here, f"{part.ours['id']}_{place}")
             if block is None:

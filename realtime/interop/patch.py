@@ -1,8 +1,9 @@
 """What makes one JSON object of another, as JSON.
 
 A patch has an entry for each key that differs: `was` is the value before, `is` the value after; one that lacks `was`
-adds the key, one that lacks `is` removes it, so that null and absent stay apart. `in` has the patch of an object or a
-list of the same length. An entry whose `was` is no longer there does nothing: what was changed since then stays.
+adds the key, one that lacks `is` removes it, so that an empty value and an absent one stay apart. `in` has the patch of
+an object or a list of the same length. An entry whose `was` is no longer there does nothing: what was changed since
+then stays.
 """
 
 from __future__ import annotations

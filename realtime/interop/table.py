@@ -337,9 +337,9 @@ def source_of(kind: str = "", type_key: str = "media_type") -> Read:
 
 
 def main_type(*kinds: str) -> Callable[[Json], bool]:
-    """Return a check whether a data block is of one of these kinds.
+    """Return a check of the kind of a data block.
 
-    A kind is the main type, such as `image`.
+    A kind is the main media type, such as `image`.
     """
 
     def takes(block: Json) -> bool:

@@ -506,7 +506,7 @@ class _Follower:
 
 
 def _dumped(events: list[AgentEvent], dialect: str | None) -> list[dict[str, Any]]:
-    """Return the messages of reply events as JSON, in a dialect if named."""
+    """Return the messages of reply events as JSON, perhaps in a dialect."""
     if dialect is not None:
         return dump(messages(events), dialect)
     return [message.model_dump() for message in messages(events)]

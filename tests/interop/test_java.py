@@ -51,7 +51,7 @@ def result(**fields: Any) -> dict[str, Any]:
 
 
 def test_the_printed_message_loads_and_is_written_equal() -> None:
-    """JAV-10, JAV-11, AMB-05: upper case roles. AMB-09: a URL without a media type."""
+    """JAV-10, JAV-11, AMB-05: upper case roles. MSG-44, AMB-09: a URL without a media type."""
     (msg,) = load(PRINTED, "java1")
     assert (msg.id, msg.name, msg.role, msg.created_at) == ("msg_001", "user", "user", "2024-01-15T10:30:00.000Z")
     image = msg.get_content_blocks("data")[0]

@@ -11,6 +11,7 @@ import inspect
 import io
 import json
 import os
+import re
 import sys
 import tomllib
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -419,6 +420,22 @@ CHECKS: dict[str, Callable[[Names, Output], Awaitable[None]]] = {
     "003:626": a_server_that_answers,
     "004:250": a_graph_that_was_asked,
 }
+
+
+# -- JSON --------------------------------------------------------------------------------------------------------------
+
+
+def test_the_printed_json_of_java_is_read_and_written_equal(source_documents: Path) -> None:
+    """JAV-11: a message, and blocks alone, which are put into one."""
+    (document,) = (source_documents / "seeds").glob("002_*.txt")
+    printed = [json.loads(one) for one in re.findall(r"^```json\n(.*?)^```", document.read_text(), re.M | re.S)]
+    assert [sorted(one) for one in printed] == [
+        ["text", "type"],
+        ["content", "id", "metadata", "name", "role", "timestamp"],
+    ]
+    for one in printed:
+        whole = one if "content" in one else {"role": "USER", "content": [one]}
+        assert dump(load(whole, "java1"), "java1") == [whole]
 
 
 # -- finding and judging them ------------------------------------------------------------------------------------------
