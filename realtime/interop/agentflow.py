@@ -1,4 +1,4 @@
-"""The table of Agentflow's messages (10xGraph), in the shape of its documentation and in that of its package.
+"""The table of Agentflow's messages (10xGraph).
 
 Both shapes are read. `shape="page"` writes the documented one, which is also that of `agentflow_message`,
 `shape="source"` what the package and its TypeScript client load: the two differ in tool results, reasoning, annotations

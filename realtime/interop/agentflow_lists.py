@@ -1,4 +1,4 @@
-"""Agentflow's messages as a list, before its table reads them and after it has written them.
+"""Agentflow's messages before and after its table: what spans blocks or messages.
 
 `gather` joins the pieces of a stream, brings both shapes of a block into that of the documentation, and puts aside what
 has no twin among our blocks; `scatter` does the reverse. What they note for each other in a message begins with
@@ -30,7 +30,7 @@ _ALLOWED = {"user": _TEXTS_AND_MEDIA, "system": ("text",)}
 # -- the two shapes ----------------------------------------------------------------------------------------------------
 
 _SHAPE = "realtime:shape"
-"""The mark of a block that was in the package's shape, and not as we write that."""
+"""The mark of a package's block that is unlike ours."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,22 +100,22 @@ def _annotation(block: Json, options: Options) -> Json:
 # -- what is no field or block of ours ---------------------------------------------------------------------------------
 
 _ASIDE = "realtime:aside"
-"""The field of a message that holds the blocks in whose places its content is null, for the table."""
+"""The field of a message with the blocks that were put aside."""
 ERROR = "realtime:error"
-"""The field that the words of its first error block are, for the table."""
+"""The field with the words of a message's first error block."""
 _FROM_FIELD = "realtime:field"
-"""The mark of a reasoning block that was the text of the field `reasoning`."""
+"""The mark of a block that was the field `reasoning`."""
 SUBMITTED = "realtime:submitted"
-"""The mark of a call that a message of the server sends to the browser."""
+"""The mark of a call that a server sends to the browser."""
 _BEFORE, _AFTER = "realtime:before", "realtime:after"
-"""The fields of a message that hold those of the server around it, see `SUBMITTED`."""
+"""The fields with the server's messages around one, see `SUBMITTED`."""
 _TEXT = "realtime:text"
-"""The mark of a message whose content was text instead of a list."""
+"""The mark of a message whose content was text, not a list."""
 _HOMELESS = ("annotation", "error")
 
 
 def gather(objects: Iterable[tuple[str, Json]]) -> list[tuple[str, Json]]:
-    """Return the messages that the table reads, of those of Agentflow or of the chunks of its stream.
+    """Return what the table reads of messages, or chunks of a stream.
 
     Pieces (`delta`) are joined, and dropped where the whole message is there as well. Blocks are in the page's shape,
     and what has no twin among ours is put aside.
@@ -137,7 +137,7 @@ def gather(objects: Iterable[tuple[str, Json]]) -> list[tuple[str, Json]]:
 
 
 def scatter(messages: Iterable[Json], options: Options) -> list[Json]:
-    """Return the messages of Agentflow in the shape of the options, with what was put aside in its place."""
+    """Return messages in the chosen shape, with what was put aside."""
     made: list[Json] = []
     for one in messages:
         before, after = (held if isinstance(held := one.get(name), list) else [] for name in (_BEFORE, _AFTER))
@@ -146,7 +146,7 @@ def scatter(messages: Iterable[Json], options: Options) -> list[Json]:
 
 
 def _submit(messages: list[tuple[str, Json]]) -> list[tuple[str, Json]]:
-    """Mark the calls that the server sends to the browser in messages of their own, and put these aside.
+    """Mark calls that a server sends to the browser; put its messages aside.
 
     The call is in the model's message before: once, in the state that says where it runs.
     """

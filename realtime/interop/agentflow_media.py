@@ -17,7 +17,7 @@ _DOCUMENTS = ("text", "application/pdf", "application/msword", "application/rtf"
 
 
 def media_of(kind: str) -> Read:
-    """Return the reader of a `MediaRef` to content of this kind, such as `image`."""
+    """Return the reader of a `MediaRef` of this kind, such as `image`."""
 
     def read(value: Any, options: Options) -> Json:
         media = an_object(value, options)

@@ -1,4 +1,4 @@
-"""Agentflow's messages as classes, with the fields and defaults that its documentation prints.
+"""Agentflow's messages as classes, as its documentation prints them.
 
 For programs that build or inspect such messages in Python: `load(message.model_dump(), "agentflow")` reads them, and
 `Message.model_validate` takes what `dump` gives in the page's shape. Fields beyond these are kept.

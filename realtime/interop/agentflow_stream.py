@@ -120,7 +120,7 @@ class AgentflowStream:
         return dump([said], _NAME, shape=self._shape, keep=False)
 
     def _whole(self, reply: _Reply) -> list[Json]:
-        """Return the messages of a reply that is over, with the tokens by kind where the provider reports them."""
+        """Return the whole messages of a reply, with its tokens by kind."""
         made = dump([reply.msg], _NAME, shape=self._shape)
         if (usages := made[0].get("usages")) is not None:
             usages |= {name: sum(reply.tokens.get(kind, 0) for kind in kinds) for name, kinds in _COUNTS.items()}
