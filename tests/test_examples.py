@@ -57,6 +57,7 @@ def load(name: str) -> ModuleType:
     ("most_lines", "names"),
     [
         (30, ("my_agent", "openai_voice", "gemini_voice", "dashscope_voice")),
+        (40, ("agentflow_thread",)),
         (40, ("background_delegate", "call_record", "greeting", "hand_over", "plan", "remembers_callers")),
         (50, ("agentscope1_thread", "java_thread")),
         (40, ("react_by_voice", "remembers_users", "room", "room_with_thinking_agent")),
@@ -375,6 +376,14 @@ async def test_a_claim_is_checked(capsys: pytest.CaptureFixture[str]) -> None:
     assert [result.output_text() for result in reply.get_content_blocks("tool_result")] == ["A table for 6, at eight."]
     expected = ["withheld: I've reserved your table for six.", "heard: Now it's booked: a table for six, at eight."]
     assert capsys.readouterr().out.splitlines() == expected
+
+
+async def test_a_thread_of_agentflow_goes_on_and_is_handed_back(capsys: pytest.CaptureFixture[str]) -> None:
+    example = load("agentflow_thread")
+    theirs = await example.main()
+    assert theirs[:3] == example.THREAD
+    assert [one["role"] for one in theirs[3:]] == ["assistant"]
+    assert capsys.readouterr().out.splitlines() == ["['tool_call', 'tool_result']", "It is clear in Oslo."]
 
 
 async def test_a_thread_of_java_goes_on_and_is_given_back(capsys: pytest.CaptureFixture[str]) -> None:

@@ -18,6 +18,8 @@ async def test_the_guide_of_other_projects_messages_runs(capsys: pytest.CaptureF
         "[start]",
         "It is fixed.",
         "[done]",
+        "user Hello",
+        "c1",
     ]
     for dialect in DIALECTS:
         assert f"| `{dialect}` |" in page("interop.md")

@@ -40,8 +40,9 @@ def load(data: Any, dialect: str, *, zone: tzinfo = UTC, problems: list[str] | N
     `problems` raises ValueError with all sentences, as for an unknown dialect and for what is no JSON.
     """
     found = Problems()
-    reader = _Frame(table_of(dialect), Options(zone=zone), found)
-    messages = reader.read(objects_in(data, "messages", found))
+    table = table_of(dialect)
+    reader = _Frame(table, Options(zone=zone), found)
+    messages = reader.read(table.gather(objects_in(data, "messages", found)))
     found.settle(problems)
     return messages
 
@@ -55,8 +56,9 @@ def dump(
     project and its source differ. `keep`: what theirs cannot hold is in the metadata, and `load` reads it back. Raises
     ValueError for an unknown dialect.
     """
-    writer = _Frame(table_of(dialect), Options(zone=zone, shape=shape), Problems())
-    return [made for message in messages for made in writer.write(_builtins(message), keep)]
+    table, options = table_of(dialect), Options(zone=zone, shape=shape)
+    writer = _Frame(table, options, Problems())
+    return [*table.scatter((made for message in messages for made in writer.write(_builtins(message), keep)), options)]
 
 
 def _builtins(message: Msg) -> Json:

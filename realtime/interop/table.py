@@ -128,6 +128,8 @@ class Dialect:
     """Whether a message of results alone has the `tool_role`, whatever it says."""
     read: Callable[[Json, Mapping[str, Any], Options], None] = _nothing
     write: Callable[[Json, Json, Options], None] = _nothing
+    gather: Callable[[Iterable[tuple[str, Json]]], Iterable[tuple[str, Json]]] = iter
+    scatter: Callable[[Iterable[Json], Options], Iterable[Json]] = lambda messages, _: messages
     by_type: Mapping[str, Kind] = field(init=False, repr=False)
     by_event: Mapping[str, EventKind] = field(init=False, repr=False)
 

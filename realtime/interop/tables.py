@@ -10,6 +10,7 @@ _WHERE = {
     "agentscope1": "realtime.interop.agentscope1",
     "java1": "realtime.interop.java1",
     "java2": "realtime.interop.java2",
+    "agentflow": "realtime.interop.agentflow",
 }
 DIALECTS = tuple(_WHERE)
 """The names of the dialects, for `load` and `dump`."""
