@@ -1,8 +1,9 @@
 """`python -m bench [WHAT ...]`: measures, prints a table and the limits, and writes both on request.
 
 WHAT is any of `talk`, `double-talk`, `stall`, `stalled`, `churn`, `burst`, `barge-in`, `codecs`, `local`, `log`,
-`fold`, `stores`, `sessions`, `resume`, `testkit`, `rooms`, `overload`, `interruption`, `mcp`, `listen`, `endpointing`,
-`near-voice`, `ears`, `speculation`, `echo`, `consent`, `claims`, `claims-in-time`, `tool-calls`, `strangers`; default:
+`fold`, `interop`, `stores`, `sessions`, `resume`, `testkit`, `rooms`, `overload`, `interruption`, `mcp`, `listen`,
+`endpointing`, `near-voice`, `ears`, `speculation`, `echo`, `consent`, `claims`, `claims-in-time`, `tool-calls`,
+`strangers`; default:
 all of them but `resume`, which takes half an hour, and those that measure listening, consent, claims or tool calls,
 from `listen` on.
 """
@@ -176,6 +177,11 @@ def _measurements(options: argparse.Namespace) -> dict[str, Callable[[], Awaitab
 
         return measure_consent(say, count=options.n, quick=quick, words=options.words)
 
+    def interop() -> Awaitable[Section]:
+        from bench.interop import measure_interop
+
+        return measure_interop(50, 3) if quick else measure_interop()
+
     def fold() -> Awaitable[Section]:
         from bench.fold import measure_fold
 
@@ -260,6 +266,7 @@ def _measurements(options: argparse.Namespace) -> dict[str, Callable[[], Awaitab
         "echo": echo,
         "consent": consent,
         "fold": fold,
+        "interop": interop,
         "log": lambda: measure_log(quick=quick),
         "stores": stores,
         "sessions": sessions,

@@ -56,6 +56,7 @@ def load(name: str) -> ModuleType:
     [
         (30, ("my_agent", "openai_voice", "gemini_voice", "dashscope_voice")),
         (40, ("background_delegate", "call_record", "greeting", "hand_over", "plan", "remembers_callers")),
+        (50, ("agentscope1_thread", "java_thread")),
         (40, ("react_by_voice", "room", "room_with_thinking_agent")),
         (50, ("mcp_by_voice",)),
     ],
@@ -372,6 +373,17 @@ async def test_a_claim_is_checked(capsys: pytest.CaptureFixture[str]) -> None:
     assert [result.output_text() for result in reply.get_content_blocks("tool_result")] == ["A table for 6, at eight."]
     expected = ["withheld: I've reserved your table for six.", "heard: Now it's booked: a table for six, at eight."]
     assert capsys.readouterr().out.splitlines() == expected
+
+
+async def test_a_thread_of_java_goes_on_and_is_given_back(capsys: pytest.CaptureFixture[str]) -> None:
+    theirs = await load("java_thread").main()
+    assert [one["role"] for one in theirs] == ["USER", "ASSISTANT", "TOOL", "USER", "ASSISTANT"]
+    assert "It is sunny in Oslo." in capsys.readouterr().out.splitlines()[-1]
+
+
+def test_a_thread_of_agentscope_1_is_read_and_written_again(capsys: pytest.CaptureFixture[str]) -> None:
+    assert len(load("agentscope1_thread").main()) == 2
+    assert capsys.readouterr().out.splitlines() == ["Ann ['text']", "Friday ['tool_call', 'tool_result']"]
 
 
 async def test_a_plan_is_made_and_followed(capsys: pytest.CaptureFixture[str]) -> None:

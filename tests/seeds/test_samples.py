@@ -11,6 +11,7 @@ import inspect
 import io
 import json
 import os
+import re
 import sys
 import tomllib
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -25,6 +26,7 @@ from realtime import agent as agents
 from realtime.agent import ReActAgent
 from realtime.event import ReplyStartEvent
 from realtime.formatter import DashScopeChatFormatter
+from realtime.interop import dump, load
 from realtime.message import AssistantMsg, ToolCallBlock, UserMsg
 from realtime.model import DashScopeChatModel
 from realtime.plan import PlanNotebook
@@ -395,6 +397,22 @@ CHECKS: dict[str, Callable[[Names, Output], Awaitable[None]]] = {
     "003:596": an_agent_that_was_ready,
     "003:626": a_server_that_answers,
 }
+
+
+# -- JSON --------------------------------------------------------------------------------------------------------------
+
+
+def test_the_printed_json_of_java_is_read_and_written_equal(source_documents: Path) -> None:
+    """JAV-11: a message, and blocks alone, which are put into one."""
+    (document,) = (source_documents / "seeds").glob("002_*.txt")
+    printed = [json.loads(one) for one in re.findall(r"^```json\n(.*?)^```", document.read_text(), re.M | re.S)]
+    assert [sorted(one) for one in printed] == [
+        ["text", "type"],
+        ["content", "id", "metadata", "name", "role", "timestamp"],
+    ]
+    for one in printed:
+        whole = one if "content" in one else {"role": "USER", "content": [one]}
+        assert dump(load(whole, "java1"), "java1") == [whole]
 
 
 # -- finding and judging them ------------------------------------------------------------------------------------------
