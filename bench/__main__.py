@@ -2,8 +2,8 @@
 
 WHAT is any of `talk`, `double-talk`, `stall`, `stalled`, `churn`, `burst`, `barge-in`, `codecs`, `local`, `log`,
 `fold`, `interop`, `stores`, `sessions`, `recall`, `resume`, `testkit`, `rooms`, `overload`, `interruption`, `mcp`,
-`listen`, `endpointing`, `near-voice`, `ears`, `speculation`, `echo`, `consent`, `claims`, `claims-in-time`, `tool-
-calls`, `strangers`; default: all of them but `resume`, which takes half an hour, and those that measure listening,
+`listen`, `endpointing`, `near-voice`, `ears`, `speculation`, `echo`, `consent`, `claims`, `claims-in-time`,
+`tool-calls`, `strangers`; default: all of them but `resume`, which takes half an hour, and those that measure listening,
 consent, claims or tool calls, from `listen` on.
 """
 
