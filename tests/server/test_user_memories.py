@@ -132,7 +132,10 @@ async def test_make_agent_learns_whether_its_user_is_known() -> None:
 
 async def test_a_memory_of_the_agent_itself_comes_first(tmp_path: Path) -> None:
     own = SqliteLongTermMemory(tmp_path / "own.db", "friday")
-    make = partial(friday, long_term_memory=own)
+
+    def make() -> RealtimeAgent:
+        return friday(long_term_memory=own)
+
     async with server(in_file(tmp_path), make) as place, calling(place, "ann") as client:
         await said(client, "My dog is called Bello.")
     assert "My dog is called Bello." in {one.text for one in await own.remembered()}
