@@ -17,7 +17,7 @@ from fastapi import APIRouter
 from websockets.exceptions import InvalidStatus
 
 from realtime import Toolkit, open_model, voice_router
-from realtime.agent import RealtimeAgent, long_term
+from realtime.agent import RealtimeAgent, long_term, memory_of_call
 from realtime.event import ClientEvents
 from realtime.event.config import SessionConfig
 from realtime.message import ToolCallBlock
@@ -547,6 +547,7 @@ async def test_a_server_remembers_its_users(monkeypatch: pytest.MonkeyPatch, tmp
     monkeypatch.setenv("MEMORIES", str(tmp_path / "memories.db"))
     monkeypatch.setenv("REALTIME_TOKEN", "secret")
     monkeypatch.setenv("MODEL", "scripted")
+    monkeypatch.setattr(memory_of_call, "RECALL_S", HANG_S)
     example = load("remembers_users")
     monkeypatch.setattr(example, "open_model", lambda name: Reading())
     async with serving_app(example.app) as place:

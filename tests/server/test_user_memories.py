@@ -10,7 +10,7 @@ from typing import Any
 import httpx
 import pytest
 
-from realtime.agent import RealtimeAgent
+from realtime.agent import RealtimeAgent, memory_of_call
 from realtime.errors import BadOption, UsageError
 from realtime.memory import LongTermMemoryBase, SqliteLongTermMemory
 from realtime.message import Msg, UserMsg
@@ -24,6 +24,7 @@ from tests.real_loop import settled
 from tests.server.harness import Client, Place, serving_app
 from tests.server.test_caller_sessions import said
 from tests.server.test_client_tokens import ask
+from tests.volumes import HANG_S
 
 MakeMemory = Callable[[str], LongTermMemoryBase]
 
@@ -71,6 +72,12 @@ async def calling(place: Place, user: str | None, address: str = "anyone") -> As
     async with place.client(f"/ws/{address}/s1?token={await token_of(place, user)}") as client:
         await client.make_call()
         yield client
+
+
+@pytest.fixture(autouse=True)
+def patient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let turns wait for what is recalled: what is known is no matter of the machine's load."""
+    monkeypatch.setattr(memory_of_call, "RECALL_S", HANG_S)
 
 
 def names_in(folder: Path) -> list[str]:
@@ -132,7 +139,10 @@ async def test_make_agent_learns_whether_its_user_is_known() -> None:
 
 async def test_a_memory_of_the_agent_itself_comes_first(tmp_path: Path) -> None:
     own = SqliteLongTermMemory(tmp_path / "own.db", "friday")
-    make = partial(friday, long_term_memory=own)
+
+    def make() -> RealtimeAgent:
+        return friday(long_term_memory=own)
+
     async with server(in_file(tmp_path), make) as place, calling(place, "ann") as client:
         await said(client, "My dog is called Bello.")
     assert "My dog is called Bello." in {one.text for one in await own.remembered()}
@@ -197,7 +207,7 @@ async def api(
 ) -> httpx.Response:
     """Ask `/api/memories` with the client token of a user, or with `key`."""
     token = key if key is not None else await token_of(place, user)
-    async with httpx.AsyncClient() as client:
+    async with httpx.AsyncClient(timeout=HANG_S) as client:
         headers = {"authorization": f"Bearer {token}"} if token else {}
         return await client.request(method, f"{place.url}/api/memories{rest}", headers=headers, **sent)
 
