@@ -69,7 +69,8 @@ class AgentRun:
         self.spec = spec = copy.copy(spec)
         spec.toolkit = spec.toolkit.for_call()
         self.permissions = spec.toolkit.permissions = CallPermissions(spec.toolkit.permissions)
-        self._plan = PlanOfCall(spec)
+        self.plan = PlanOfCall(spec)
+        """The plan that it follows, if it makes plans."""
         self.name = spec.name
         self.agent_id = spec.agent_id
         self._settings = RunSettings(spec)
@@ -107,7 +108,7 @@ class AgentRun:
     def share(self, hooks: RunHooks, plan_notebook: PlanNotebook | None = None) -> None:
         """Use these hooks and this notebook themselves, not copies: later changes count too. Before `join`."""
         self._hooks = self.spec.hooks = hooks
-        self._plan.use(plan_notebook)
+        self.plan.use(plan_notebook)
 
     # -- its life --------------------------------------------------------------------------------------------------
 
@@ -117,7 +118,7 @@ class AgentRun:
             raise UsageError("a run is for one call: make another with RealtimeAgent.run()", code="agent_running")
         if host.own is not None and self._transfers is None:
             self._transfers = Transfers(self, host)
-        self._plan.begin()
+        self.plan.begin()
         self.chain.record_form = self.spec.record_form or self.chain.record_form
         self._settings.take_on(config, had_audio=False)
         self._settings.client_servers = self.client_servers
@@ -161,7 +162,7 @@ class AgentRun:
         self._end(reason)
         self._hasty_turns = self.hasty_turns
         self.spec.history = self.heard()
-        self._plan.leave()
+        self.plan.leave()
         await keep_plans({*self.chain.plans.values(), *filter(None, [self.spec.plan_notebook])})
         self._release()
         self.spec.in_call(None)
@@ -192,7 +193,7 @@ class AgentRun:
         controller.resumption.forget()
         controller.user_turns.settle_words()
         hints = background.hand_over()
-        self._plan.leave()
+        self.plan.leave()
         self._ended, self._leave_reason = True, TRANSFERRED
         self._hasty_turns = self.hasty_turns
         self.spec.history = self.heard()
@@ -311,8 +312,9 @@ class AgentRun:
                         self.takeover.transfers.hand(self)
                     self.spec.in_call(self)
                     host.emit(self.ready())
-                    self._plan.follow(host.emit, told_of_settings.instructions_changed, told.tell)
-                    controller.turns.on_cut = self._plan.cut
+                    self.plan.follow(host.emit, context.who, told_of_settings.instructions_changed, told.tell)
+                    controller.turns.on_cut = self.plan.cut
+                    controller.on_plan_edit = partial(self.plan.edit, by="", refuse=self._tell_error)
                     for item in begins_with:
                         context.add_item(item)
                         context.item_done(item)
