@@ -78,7 +78,7 @@ class PlanOfCall:
         self._who = who
 
         def changed(_: PlanNotebook, plan: Plan | None) -> None:
-            value: dict[str, Any] = {"plan": None if plan is None else plan.model_dump(), **who}
+            value = self._value(plan)
             if (edited := _EDITED.get()) is not None:
                 _EDITED.set(None)  # what a program's hook changes after it is the program's
                 value["edited"] = edited
@@ -104,7 +104,11 @@ class PlanOfCall:
         plan = None if self._shown is None else self._shown.current_plan
         if plan is None or not self._who:
             return None
-        return ServerCustomEvent(name=PLAN_UPDATED, value={"plan": plan.model_dump(), **self._who})
+        return ServerCustomEvent(name=PLAN_UPDATED, value=self._value(plan))
+
+    def _value(self, plan: Plan | None) -> dict[str, Any]:
+        is_editable = self._shown is not None and self._shown.editable
+        return {"plan": None if plan is None else plan.model_dump(), **self._who, "editable": is_editable}
 
     def cut(self, is_meant: bool) -> None:
         """The user has cut a reply: suspend the plan. Not `is_meant`: the reply goes on, and so does the plan."""
