@@ -29,6 +29,7 @@ LAYERS: list[set[str]] = [
     {"call"},
     {"agent"},
     {"room"},
+    {"interop"},
     {"dialects"},
     {"demo"},
     {"server"},

@@ -26,6 +26,7 @@ from realtime.event import server as s
 from realtime.event.base import DEFAULT_INPUT_RATE_HZ, AudioFormat, Item, ResponseOverrides
 from realtime.event.config import InterruptionMode, SessionConfig, TurnAuthority
 from realtime.message import PermissionRule, ToolCallBlock, ToolResultBlock
+from realtime.message.remembered import without_quotes
 from realtime.model import base
 from realtime.model.voices import voice_here
 from realtime.state.latency import RESUMES
@@ -320,7 +321,7 @@ class Controller:
                 if self.ledger.refuse(self._runtime.now(), named=event.code in RESPONSE_REFUSED):
                     self.turns.signal(Signal.RESPONSE_DONE)
             case m.ModelSessionUpdatedEvent():
-                self._context.forward(event)
+                self._context.forward(_without_recalled(event))
             case m.ModelInputClearedEvent():
                 self.turns.cleared(event)
             case m.ModelItemDoneEvent(item=Item(tool_result=ToolResultBlock() as result)):
@@ -343,3 +344,14 @@ class Controller:
 
 def _has_no_plan(event: c.ClientPlanEditEvent) -> None:
     raise ClientError("this agent makes no plans", code="no_plan")
+
+
+def _without_recalled(event: m.ModelSessionUpdatedEvent) -> m.ModelSessionUpdatedEvent:
+    """Return the settings without what is remembered of the user.
+
+    The log of a call is kept, and would hold it when it is forgotten.
+    """
+    told = event.settings.get("instructions")
+    if not isinstance(told, str) or (bare := without_quotes(told)) == told:
+        return event
+    return msgspec.structs.replace(event, settings={**event.settings, "instructions": bare})

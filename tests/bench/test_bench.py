@@ -1,12 +1,15 @@
 """The bench's own parts: the load generators, the floor and every way to talk run, and lose nothing. No timing."""
 
+import tomllib
+from pathlib import Path
+
 import pytest
 
 from bench import window as windows
 from bench.burst import measure_burst
 from bench.delays import Delays
 from bench.interruption_cost import OFF, SELECTIVE, measure_interruption
-from bench.report import Check, Section, median, share, write_into_page
+from bench.report import KNOWN_MISSES, Check, Section, median, share, write_into_page
 from bench.run import checks_of, measure_talk
 from bench.window import BINARY, FLOOR, JSON1, NATIVE, OPENAI, UNKEPT, Subject, Window, measure
 
@@ -155,6 +158,26 @@ def test_the_page_keeps_everything_but_the_section_that_is_written(tmp_path) -> 
     assert "| ours | 3.0 |" in second
     assert "| ours | 1.0 |" not in second
     assert "MISSED" in second
+
+
+@pytest.mark.parametrize(
+    ("value", "name", "is_news"),
+    [(1.0, "a limit", False), (2.5, "a limit", False), (3.5, "a limit", True), (2.5, "another", True)],
+    ids=["kept", "missed as known", "missed by more", "missed and not known"],
+)
+def test_a_missed_limit_is_news_unless_it_is_known_to_be_missed_so_far(
+    value: float, name: str, is_news: bool, tmp_path: Path
+) -> None:
+    misses = tmp_path / "misses.toml"
+    misses.write_text('[part."a limit"]\nbound = 3.0\nbecause = "It is slow."\n', encoding="utf-8")
+    section = Section("part", "A part", "How.", checks=[Check(name, value, 2.0)])
+    section.know(misses)
+    assert section.checks[0].is_news is is_news
+
+
+def test_each_known_miss_says_why() -> None:
+    known = tomllib.loads(KNOWN_MISSES.read_text(encoding="utf-8"))
+    assert all(miss.keys() == {"bound", "because"} for section in known.values() for miss in section.values())
 
 
 def test_medians_and_shares() -> None:

@@ -18,4 +18,4 @@ export type { Picture } from "./picture.js";
 export type * from "./protocol.generated.js";
 export { type AgentInfo, RealtimeClient, type RealtimeEvents, type RealtimeOptions, type RealtimeState, } from "./realtime-client.js";
 export { Speaker, type SpeakerControlEvents } from "./speaker.js";
-export type { Tool } from "./tools.js";
+export type { Tool, ToolFunction, ToolRegistration } from "./tools.js";

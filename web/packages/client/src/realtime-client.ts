@@ -26,7 +26,7 @@ import type { ServerEvent } from "./protocol.generated.ts";
 import { addressOf, asFolder, defaultServer, socketAddress } from "./server-address.ts";
 import { Speaker } from "./speaker.ts";
 import { keepTabCall, tabCall } from "./tab-call.ts";
-import { type Tool, Tools } from "./tools.ts";
+import { type Tool, type ToolFunction, type ToolRegistration, Tools } from "./tools.ts";
 import { inlinedWorklets, workletsBelow } from "./worklet-addresses.ts";
 
 /** What a call is doing; "idle" before the first one. */
@@ -263,11 +263,14 @@ export class RealtimeClient extends Emitter<RealtimeEvents> {
 
   /**
    * Lets the agent use a tool that runs in this page, from the next call on. `name` is for the model, such as
-   * "show_on_map": 1 to 64 letters (a to z), digits, _ and -, a letter or _ first. Throws TypeError for what is no name
-   * of a tool, Error where the name is taken.
+   * "show_on_map": 1 to 64 letters (a to z), digits, _ and -, a letter or _ first. A bare function is a tool without
+   * description and parameters; one object with `name` and `handler` is what Agentflow's client takes. Throws TypeError for
+   * what is no name of a tool and for one without a function, Error where the name is taken.
    */
-  registerTool<Input = Record<string, unknown>>(name: string, tool: Tool<Input>): void {
-    this.#tools.add(name, tool);
+  registerTool<Input = Record<string, unknown>>(name: string, tool: Tool<Input> | ToolFunction<Input>): void;
+  registerTool<Input = Record<string, unknown>>(tool: ToolRegistration<Input>): void;
+  registerTool<Input>(given: string | ToolRegistration<Input>, tool?: Tool<Input> | ToolFunction<Input>): void {
+    this.#tools.add(given, tool);
   }
 
   /**

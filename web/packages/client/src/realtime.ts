@@ -27,6 +27,6 @@ export {
   type RealtimeState,
 } from "./realtime-client.ts";
 export { Speaker, type SpeakerControlEvents } from "./speaker.ts";
-export type { Tool } from "./tools.ts";
+export type { Tool, ToolFunction, ToolRegistration } from "./tools.ts";
 
 defineRealtimeVoice();
