@@ -77,6 +77,8 @@ class Controller:
         self.turn, self.ledger, self.responses = turns.turn, turns.ledger, turns.responses
         self.user_turns, self.interruptions, self.resumption = turns.user_turns, turns.interruptions, turns.resumption
         self._items, self._reply_items = turns.items, turns.reply_items
+        self.on_plan_edit: Callable[[c.ClientPlanEditEvent], None] = _has_no_plan
+        """Changes the plan of the agent as its user does by hand."""
 
     @property
     def input(self) -> AudioInput:
@@ -148,6 +150,8 @@ class Controller:
             case c.ClientItemTruncateEvent():
                 self._items.check_answer(event.item_id)
                 self._reply_items.cut(event.item_id, event.audio_end_ms)
+            case c.ClientPlanEditEvent():
+                self.on_plan_edit(event)
             case (
                 c.ClientSessionCreateEvent()
                 | c.ClientSessionUpdateEvent()
@@ -336,6 +340,10 @@ class Controller:
                 pass
             case _:
                 assert_never(event)
+
+
+def _has_no_plan(event: c.ClientPlanEditEvent) -> None:
+    raise ClientError("this agent makes no plans", code="no_plan")
 
 
 def _without_recalled(event: m.ModelSessionUpdatedEvent) -> m.ModelSessionUpdatedEvent:

@@ -72,7 +72,8 @@ class AgentRun:
         self.spec = spec = copy.copy(spec)
         spec.toolkit = spec.toolkit.for_call()
         self.permissions = spec.toolkit.permissions = CallPermissions(spec.toolkit.permissions)
-        self._plan = PlanOfCall(spec)
+        self.plan = PlanOfCall(spec)
+        """The plan that it follows, if it makes plans."""
         self._memory: MemoryOfCall | None = None
         self.name = spec.name
         self.agent_id = spec.agent_id
@@ -111,7 +112,7 @@ class AgentRun:
     def share(self, hooks: RunHooks, plan_notebook: PlanNotebook | None = None) -> None:
         """Use these hooks and this notebook themselves, not copies: later changes count too. Before `join`."""
         self._hooks = self.spec.hooks = hooks
-        self._plan.use(plan_notebook)
+        self.plan.use(plan_notebook)
 
     def remember_user(self, memory: UserMemory) -> None:
         """Give the call its user's memory. Before `join`.
@@ -128,7 +129,7 @@ class AgentRun:
             raise UsageError("a run is for one call: make another with RealtimeAgent.run()", code="agent_running")
         if host.own is not None and self._transfers is None:
             self._transfers = Transfers(self, host)
-        self._plan.begin()
+        self.plan.begin()
         if host.own is not None and (self.spec.long_term_memory is not None or self.chain.of_user is not None):
             # Agents without a memory load none.
             from realtime.agent.memory_of_call import MemoryOfCall
@@ -178,7 +179,7 @@ class AgentRun:
         self._end(reason)
         self._hasty_turns = self.hasty_turns
         self.spec.history = self.heard()
-        self._plan.leave()
+        self.plan.leave()
         self._leave_memory()
         await asyncio.gather(*(memory.finish(heard) for memory, heard in self.chain.memories))
         await keep_plans({*self.chain.plans.values(), *filter(None, [self.spec.plan_notebook])})
@@ -211,7 +212,7 @@ class AgentRun:
         controller.resumption.forget()
         controller.user_turns.settle_words()
         hints = background.hand_over()
-        self._plan.leave()
+        self.plan.leave()
         self._ended, self._leave_reason = True, TRANSFERRED
         self._hasty_turns = self.hasty_turns
         self.spec.history = self.heard()
@@ -331,8 +332,9 @@ class AgentRun:
                         self.takeover.transfers.hand(self)
                     self.spec.in_call(self)
                     host.emit(self.ready())
-                    self._plan.follow(host.emit, told_of_settings.instructions_changed, told.tell)
-                    controller.turns.on_cut = self._plan.cut
+                    self.plan.follow(host.emit, context.who, told_of_settings.instructions_changed, told.tell)
+                    controller.turns.on_cut = self.plan.cut
+                    controller.on_plan_edit = partial(self.plan.edit, by="", refuse=self._tell_error)
                     for item in begins_with:
                         context.add_item(item)
                         context.item_done(item)

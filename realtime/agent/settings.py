@@ -126,6 +126,8 @@ class AgentSpec(StateModule):
         """Prompts that a page offers to its user."""
         self.claims: ClaimsMode = claims
         self.plan_notebook = plan_notebook
+        self.thinking_notebook: PlanNotebook | None = None
+        """Of the thinking agent that speaks through this one in a room."""
         if plan_notebook is not None:
             # A name that is taken is an error here, not when a call begins.
             plan_notebook.equip(self.toolkit.for_call())

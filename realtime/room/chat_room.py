@@ -298,6 +298,9 @@ class ChatRoom(StateModule):
             human.tell(s.ServerRoomFloorEvent(participant_id=self.floor))
         people.record.comes_back(human.id, human.name)
         people.record.tell_history(human, self.turns.transcription.pending)
+        for agent in people.agents:
+            if (plan := agent.run.plan.now()) is not None:
+                human.tell(plan)
         was_empty = not people.humans
         people.humans.append(human)
         people.come(me, told=human)

@@ -3,7 +3,7 @@ import { type CallState } from "./activity.js";
 import { type AnswerChanges } from "./call-controller.js";
 import { CallError } from "./call-error.js";
 import type { CallSettings } from "./call-socket.js";
-import { type DeedEvents } from "./deeds.js";
+import { type DeedEvents, type Plan, type PlanEdit } from "./deeds.js";
 import { Emitter } from "./emitter.js";
 import { type Message, Messages } from "./messages.js";
 import { Microphone } from "./microphone.js";
@@ -147,4 +147,10 @@ export declare class RealtimeClient extends Emitter<RealtimeEvents> {
      * accept some of the message's `suggestedRules`: then the server asks no more where they hold.
      */
     allowTool(message: Pick<Message, "id" | "name">, allowed: boolean, changes?: AnswerChanges): void;
+    /**
+     * Changes the agent's plan as the user does by hand; `plan` is the latest of `plan_updated`. Another `plan_updated`
+     * follows, with the change in it, or an `error`, and then nothing has changed: the plan or the subtask is gone, or a rule
+     * of plans forbids it. Without a call it does nothing.
+     */
+    editPlan(plan: Pick<Plan, "id">, edit: PlanEdit): void;
 }

@@ -7,7 +7,7 @@ export type { CallState } from "./activity.js";
 export type { AnswerChanges } from "./call-controller.js";
 export { CallError, type CallProblem } from "./call-error.js";
 export type { CallSettings } from "./call-socket.js";
-export type { ClaimWithheld, ConsentBy, ConsentIgnored, ConsentQuestion, ConsentReceipt, DeedEvents, PermissionUpdate, Plan, PlanUpdate, SubTask } from "./deeds.js";
+export type { ClaimWithheld, ConsentBy, ConsentIgnored, ConsentQuestion, ConsentReceipt, DeedEvents, PermissionUpdate, Plan, PlanEdit, PlanUpdate, SubTask } from "./deeds.js";
 export { type AudioDevice, type AudioDevices, DeviceError, canChooseSpeaker, listDevices, watchDevices } from "./devices.js";
 export { RealtimeVoice, type VoiceWords } from "./element.js";
 export { Emitter } from "./emitter.js";

@@ -16,7 +16,7 @@ import {
   soundBlocked,
 } from "./call-error.ts";
 import type { CallSettings, Closing } from "./call-socket.ts";
-import { type DeedEvents, readDeed } from "./deeds.ts";
+import { type DeedEvents, type Plan, type PlanEdit, readDeed } from "./deeds.ts";
 import { Emitter } from "./emitter.ts";
 import { holdToTalk } from "./hold-to-talk.ts";
 import { type Conversation, EMPTY, type Message, Messages, foldConversation } from "./messages.ts";
@@ -279,6 +279,15 @@ export class RealtimeClient extends Emitter<RealtimeEvents> {
    */
   allowTool(message: Pick<Message, "id" | "name">, allowed: boolean, changes: AnswerChanges = {}): void {
     this.#call?.answerTool(message.id, message.name, allowed, changes);
+  }
+
+  /**
+   * Changes the agent's plan as the user does by hand; `plan` is the latest of `plan_updated`. Another `plan_updated`
+   * follows, with the change in it, or an `error`, and then nothing has changed: the plan or the subtask is gone, or a rule
+   * of plans forbids it. Without a call it does nothing.
+   */
+  editPlan(plan: Pick<Plan, "id">, edit: PlanEdit): void {
+    this.#call?.editPlan(plan.id, edit);
   }
 
   // -- one call -------------------------------------------------------------------------------------------------------
