@@ -3,8 +3,8 @@
 WHAT is any of `talk`, `double-talk`, `stall`, `stalled`, `churn`, `burst`, `barge-in`, `codecs`, `local`, `log`,
 `fold`, `interop`, `stores`, `sessions`, `recall`, `resume`, `testkit`, `rooms`, `overload`, `interruption`, `mcp`,
 `listen`, `endpointing`, `near-voice`, `ears`, `speculation`, `echo`, `consent`, `claims`, `claims-in-time`,
-`tool-calls`, `strangers`; default: all of them but `resume`, which takes half an hour, and those that measure listening,
-consent, claims or tool calls, from `listen` on.
+`tool-calls`, `strangers`; default: all of them but `resume`, which takes half an hour, and those that measure
+listening, consent, claims or tool calls, from `listen` on.
 """
 
 from __future__ import annotations
