@@ -30,6 +30,7 @@ LAYERS: list[set[str]] = [
     {"agent"},
     {"room"},
     {"a2a"},
+    {"interop"},
     {"dialects"},
     {"demo"},
     {"server"},

@@ -1,4 +1,4 @@
-"""The code of docs/a2a.md runs as it is printed, against the SDK's server; what the page promises is what the code has."""
+"""The code of docs/a2a.md runs as printed, against the SDK's server; what the page promises is what the code has."""
 
 import re
 from pathlib import Path
