@@ -155,3 +155,63 @@ async def test_in_a_room_a_remote_that_hangs_loses_the_floor_and_the_others_go_o
             anna.write("Alice, and you?")
             await home.quiet()
             assert home.talk()[-1] == ("Alice", "Fine.")
+
+
+class Busy:
+    """A remote agent whose task goes on until it is cancelled, and the times at which it was asked for what."""
+
+    def __init__(self) -> None:
+        self.asked_at: dict[str, float] = {}
+
+    async def __call__(self, request: dict[str, Any]) -> Any:
+        self.asked_at.setdefault(request["method"], asyncio.get_running_loop().time())
+        state = "canceled" if request["method"] == "tasks/cancel" else "working"
+        return {"kind": "task", "id": "t", "contextId": "c", "status": {"state": state}}
+
+    async def until_asked(self, method: str) -> None:
+        async with asyncio.timeout(HANG_S):
+            while method not in self.asked_at:
+                await asyncio.sleep(0.01)
+
+
+Interrupt = Callable[[], None]
+
+
+@asynccontextmanager
+async def behind_a_voice(office: A2AAgent) -> AsyncIterator[Interrupt]:
+    async with call(toolkit=desk(office, background=False, context=False)) as made:
+        ask_tools(made, asks("call_1", "A room, please."))
+        yield lambda: made.session.receive(c.ClientResponseCancelEvent())
+
+
+@asynccontextmanager
+async def as_language_model(office: A2AAgent) -> AsyncIterator[Interrupt]:
+    async with talk(office) as made:
+        await made.type("A room, please.")
+        stops: set[asyncio.Task[None]] = set()
+        yield lambda: stops.add(
+            asyncio.create_task(made.agent.handle_input(c.ClientResponseCancelEvent(session_id="s")))
+        )
+        await asyncio.gather(*stops)
+
+
+@asynccontextmanager
+async def in_a_room(office: A2AAgent) -> AsyncIterator[Interrupt]:
+    async with anna_in(salon(office, agent("Alice", TalkModel("Fine.")), floor=addressed)) as (_, anna):
+        anna.write("Office, find a room.")
+        yield lambda: anna.call.receive(c.ClientResponseCancelEvent())
+
+
+@pytest.mark.virtual_time(costs=COSTS, allow=["httpx._client"])
+@pytest.mark.parametrize("place", [behind_a_voice, as_language_model, in_a_room])
+async def test_a_barge_in_reaches_the_remote_task_within_200_ms(place: Callable[[A2AAgent], Any]) -> None:
+    """Also while the task is asked for only every two seconds."""
+    remote = Busy()
+    async with within(remote) as office, place(office) as interrupt:
+        await remote.until_asked("tasks/get")
+        await asyncio.sleep(7)
+        began = asyncio.get_running_loop().time()
+        interrupt()
+        await remote.until_asked("tasks/cancel")
+        assert 0 <= remote.asked_at["tasks/cancel"] - began <= 0.2
+        await office.aclose()
