@@ -10,8 +10,8 @@ from __future__ import annotations
 import asyncio
 import json
 import socket
-from collections.abc import AsyncIterator, Iterable, Mapping
-from functools import lru_cache
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping
+from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Any
 
 from realtime.a2a.mending import Note, mended
@@ -29,6 +29,10 @@ MAX_EVENT_BYTES = 16 * 1024 * 1024
 """What one event of a stream may hold."""
 CONNECT_S = 10.0
 """Seconds for a connection."""
+
+
+Mend = Callable[[Any], Any]
+"""Returns what can be read of the JSON of an answer."""
 
 
 class Hosts:
@@ -61,9 +65,17 @@ class Hosts:
 
 
 def new_client(
-    hosts: Hosts, *, headers: Mapping[str, str], timeout_s: float, note: Note, verify: ssl.SSLContext | bool = True
+    hosts: Hosts,
+    *,
+    headers: Mapping[str, str],
+    timeout_s: float,
+    note: Note | None = None,
+    verify: ssl.SSLContext | bool = True,
 ) -> httpx.AsyncClient:
-    """Return a client that reaches allowed hosts only. `note` gets a sentence for what is dropped of an answer."""
+    """Return a client that reaches allowed hosts only.
+
+    With `note`, answers are mended, and it gets a sentence for what is dropped of them.
+    """
     import httpx
 
     class Guarded(httpx.AsyncHTTPTransport):
@@ -71,6 +83,7 @@ def new_client(
             url = request.url
             port = url.port or (443 if url.scheme == "https" else 80)
             addresses = await hosts.addresses(url.host, port)
+            mend = None if note is None else partial(mended, note=note, is_old=is_old(request.headers))
             request.headers.setdefault("host", url.netloc.decode("ascii"))
             request.headers["accept-encoding"] = "identity"
             # Dialled by the address that was checked: a second look at the name could give another.
@@ -78,7 +91,7 @@ def new_client(
             for place, address in enumerate(addresses):
                 request.url = url.copy_with(host=address)
                 try:
-                    return _checked(await super().handle_async_request(request), note)
+                    return _checked(await super().handle_async_request(request), mend)
                 except httpx.ConnectError as error:
                     if place == len(addresses) - 1:
                         raise _unreachable(error) from None
@@ -97,6 +110,11 @@ def new_client(
     )
 
 
+def is_old(headers: Mapping[str, str]) -> bool:
+    """Return whether a request is made in protocol 0.3, by its headers."""
+    return headers.get("a2a-version", "").startswith("0.")
+
+
 @lru_cache(maxsize=1)
 def _trusted() -> ssl.SSLContext:
     """Return whom this process trusts; to read that takes 20 ms of every client otherwise."""
@@ -111,7 +129,7 @@ def _unreachable(error: Exception) -> ProviderError:
     return ProviderError("it cannot be reached", code="a2a_unreachable", retryable=True)
 
 
-def _checked(response: httpx.Response, note: Note) -> httpx.Response:
+def _checked(response: httpx.Response, mend: Mend | None) -> httpx.Response:
     """Refuse what is no answer; bound and mend the rest."""
     import httpx
 
@@ -128,7 +146,7 @@ def _checked(response: httpx.Response, note: Note) -> httpx.Response:
 
     class Mended(httpx.AsyncByteStream):
         async def __aiter__(self) -> AsyncIterator[bytes]:
-            pieces = mended_events(inner, note) if is_stream else _mended_whole(inner, note)
+            pieces = mended_events(inner, mend) if is_stream else _mended_whole(inner, mend)
             async for piece in pieces:
                 yield piece
 
@@ -142,16 +160,16 @@ def _checked(response: httpx.Response, note: Note) -> httpx.Response:
     return response
 
 
-async def _mended_whole(chunks: AsyncIterator[bytes] | Any, note: Note) -> AsyncIterator[bytes]:
+async def _mended_whole(chunks: AsyncIterator[bytes] | Any, mend: Mend | None) -> AsyncIterator[bytes]:
     data = bytearray()
     async for chunk in chunks:
         data += chunk
         if len(data) > MAX_ANSWER_BYTES:
             raise ProviderError(f"its answer has more than {MAX_ANSWER_BYTES} bytes", code="a2a_too_large")
-    yield _mended_json(bytes(data), note)
+    yield _mended_json(bytes(data), mend)
 
 
-async def mended_events(chunks: AsyncIterator[bytes] | Any, note: Note) -> AsyncIterator[bytes]:
+async def mended_events(chunks: AsyncIterator[bytes] | Any, mend: Mend | None) -> AsyncIterator[bytes]:
     """Yield the events of a stream, each mended. Raises ProviderError for more than fits."""
     buffer, total, searched = bytearray(), 0, 0
     async for chunk in chunks:
@@ -162,26 +180,29 @@ async def mended_events(chunks: AsyncIterator[bytes] | Any, note: Note) -> Async
         while (end := buffer.find(b"\n\n", searched)) >= 0:
             event, searched = bytes(buffer[:end]), 0
             del buffer[: end + 2]
-            yield _mended_event(event, note)
+            yield _mended_event(event, mend)
         searched = max(len(buffer) - 1, 0)
     if buffer.strip():
-        yield _mended_event(bytes(buffer), note)
+        yield _mended_event(bytes(buffer), mend)
 
 
-def _mended_event(event: bytes, note: Note) -> bytes:
+def _mended_event(event: bytes, mend: Mend | None) -> bytes:
     lines = event.split(b"\n")
     data = [line[5:].removeprefix(b" ") for line in lines if line.startswith(b"data:")]
     if not data:
         return event + b"\n\n"
     others = [line for line in lines if not line.startswith(b"data:")]
-    return b"\n".join([*others, b"data: " + _mended_json(b"\n".join(data), note).replace(b"\n", b" ")]) + b"\n\n"
+    return b"\n".join([*others, b"data: " + _mended_json(b"\n".join(data), mend).replace(b"\n", b" ")]) + b"\n\n"
 
 
-def _mended_json(data: bytes, note: Note) -> bytes:
+def _mended_json(data: bytes, mend: Mend | None) -> bytes:
     """Return an answer with all that can be read of it; what is no JSON stays as it is."""
+    if mend is None:
+        return data
     try:
-        payload = json.loads(data)
-        found = mended(payload, note)
+        # NaN and infinity are no JSON; the SDK would drop all of it.
+        payload = json.loads(data, parse_constant=lambda _: None)
+        found = mend(payload)
     except (ValueError, RecursionError):
         return data
-    return data if found == payload else json.dumps(found).encode()
+    return json.dumps(found).encode()

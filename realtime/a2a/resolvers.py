@@ -197,9 +197,7 @@ class _Getter:
 
     def __init__(self, allowed: Iterable[str], headers: Mapping[str, str], timeout_s: float, verify: Any) -> None:
         self._timeout_s = timeout_s
-        self._client = new_client(
-            Hosts(allowed), headers=headers, timeout_s=timeout_s, note=lambda _: None, verify=verify
-        )
+        self._client = new_client(Hosts(allowed), headers=headers, timeout_s=timeout_s, verify=verify)
 
     async def __aenter__(self) -> _Getter:
         return self

@@ -1,17 +1,13 @@
-"""What a remote agent says, from events in any order, and what is mended of them."""
+"""What a remote agent says, from events in any order."""
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
 from itertools import permutations
 from typing import Any
 
 import pytest
 
 from realtime.a2a.answer import Answer, Piece, Words, state_of
-from realtime.a2a.http import MAX_EVENT_BYTES, mended_events
-from realtime.a2a.mending import mended
-from realtime.errors import ProviderError
 from realtime.message import TextBlock, ThinkingBlock
 
 Event = dict[str, Any]
@@ -131,80 +127,3 @@ def test_an_event_tells_its_state() -> None:
     events: list[Event] = [task("WORKING"), status("INPUT_REQUIRED"), artifact("x"), {"message": {}}, {}]
     told = [state_of(one) for one in events]
     assert told == ["working", "input-required", "", "message", ""]
-
-
-MENDED: dict[str, tuple[Event, Event, list[str]]] = {
-    "a part of an unknown kind": (
-        {
-            "result": {
-                "kind": "message",
-                "messageId": "m",
-                "role": "agent",
-                "parts": [{"kind": "x"}, {"text": "a"}],
-            }
-        },
-        {"result": {"kind": "message", "messageId": "m", "role": "agent", "parts": [{"text": "a"}]}},
-        ["result.parts[0]: a part holds one of text, raw, url, data; this one has none of them, only the kind 'x'"],
-    ),
-    "a time without a zone": (
-        {"status": {"state": "working", "timestamp": "2026-11-30T22:00:00.5"}},
-        {"status": {"state": "working", "timestamp": "2026-11-30T22:00:00.5Z"}},
-        [],
-    ),
-    "no time": (
-        {"status": {"state": "working", "timestamp": "yesterday"}},
-        {"status": {"state": "working"}},
-        ["status.timestamp: it is no time of RFC 3339"],
-    ),
-    "an unknown state": (
-        {"status": {"state": "dreaming"}},
-        {"status": {"state": "unknown"}},
-        ["status.state: the state 'dreaming' is not known"],
-    ),
-    "no ids": (
-        {"result": {"kind": "task", "id": "t", "status": {"state": "working"}, "artifacts": [{"parts": []}, 7]}},
-        {
-            "result": {
-                "kind": "task",
-                "id": "t",
-                "contextId": "",
-                "status": {"state": "working"},
-                "artifacts": [{"parts": [], "artifactId": ""}],
-            }
-        },
-        ["result.artifacts[1]: it is an object, not a number"],
-    ),
-    "nothing wrong": ({"result": {"message": message("a")}}, {"result": {"message": message("a")}}, []),
-}
-
-
-@pytest.mark.parametrize("case", MENDED)
-def test_only_what_cannot_be_read_is_dropped(case: str) -> None:
-    given, expected, sentences = MENDED[case]
-    notes: list[str] = []
-    assert mended(given, notes.append) == expected
-    assert notes == sentences
-
-
-async def chunks(*data: bytes) -> AsyncIterator[bytes]:
-    for one in data:
-        yield one
-
-
-STREAM = b'event: message\r\ndata: {"status": {"timestamp": "no"}}\r\n\r\n: ping\r\n\r\n'
-STREAM += b'data: not JSON\n\ndata: {"a":\ndata: 1}'
-
-
-async def test_events_are_mended_however_they_are_cut() -> None:
-    expected = b'event: message\ndata: {"status": {}}\n\n: ping\n\ndata: not JSON\n\ndata: {"a": 1}\n\n'
-    for size in (1, 2, 7, len(STREAM)):
-        pieces = [STREAM[at : at + size] for at in range(0, len(STREAM), size)]
-        notes: list[str] = []
-        assert b"".join([one async for one in mended_events(chunks(*pieces), notes.append)]) == expected
-        assert notes == ["status.timestamp: it is no time of RFC 3339"]
-
-
-async def test_an_event_without_an_end_is_refused() -> None:
-    endless = chunks(*[b"x" * 1_000_000] * (MAX_EVENT_BYTES // 1_000_000 + 1))
-    with pytest.raises(ProviderError, match="its answer has more than"):
-        assert [one async for one in mended_events(endless, lambda _: None)] == []

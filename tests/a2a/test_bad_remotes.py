@@ -13,6 +13,7 @@ from fastapi import FastAPI, Request
 from fastapi.responses import JSONResponse, PlainTextResponse, RedirectResponse, Response, StreamingResponse
 
 from realtime.a2a import A2AAgent
+from realtime.a2a.mending import MAX_DEPTH
 from realtime.errors import ProviderError
 from realtime.message import TextBlock, UserMsg
 from tests.server.harness import serving_app
@@ -74,6 +75,57 @@ async def test_parts_of_an_unknown_kind_times_and_missing_ids_do_not_cost_the_re
             "result.status.message.parts[0]",
             "result.status.message.parts[2].raw",
         ]
+
+
+def nested(depth: int) -> Json:
+    """An object with so many objects within each other."""
+    held: Json = {}
+    for _ in range(depth - 1):
+        held = {"x": held}
+    return held
+
+
+SLOPPY = {
+    "role": "ASSISTANT",
+    "messageId": 9,
+    "parts": [{"kind": "TEXT", "text": "Seven.", "metadata": 7}, {"data": nested(MAX_DEPTH)}, {"data": float("nan")}],
+}
+FAULT = ".parts[0].metadata: it is an object, not a number"
+
+
+@pytest.mark.parametrize(
+    ("version", "events", "path"),
+    [
+        (
+            "0.3.0",
+            [
+                {"kind": "TASK", "id": 7, "contextId": 8, "status": {"state": "WORKING"}},
+                {"kind": "Status-Update", "taskId": 7, "final": "TRUE", "status": {"state": "Done", "message": SLOPPY}},
+                {"kind": "status_update", "taskId": "7", "status": "COMPLETED"},
+            ],
+            "result.status",
+        ),
+        (
+            "1.0",
+            [
+                {"task": {"id": 7, "contextId": 8, "status": {"state": "working"}}},
+                {"statusUpdate": {"taskId": 7, "status": {"state": "Done", "message": SLOPPY}}},
+                {"statusUpdate": {"task_id": "7", "kind": "x", "status": "completed"}},
+            ],
+            "result.statusUpdate.status",
+        ),
+    ],
+    ids=["0.3", "1.0"],
+)
+async def test_capitals_numbers_and_roles_of_others_are_read_on_both_wires(
+    version: str, events: list[Json], path: str
+) -> None:
+    async with office(lambda request: stream(*events, request_id=request["id"]), version=version) as agent:
+        msg = await agent(UserMsg("anna", "Hello."))
+        assert [block.text for block in msg.content if isinstance(block, TextBlock)] == ["Seven."]
+        told = msg.metadata["a2a"]
+        assert (told["state"], told["task_id"], told["context_id"]) == ("completed", "7", "8")
+        assert told["faults"] == [f"{path}.state: the state 'Done' is not known", f"{path}.message{FAULT}"]
 
 
 def _error(code: int, said: str) -> Response:

@@ -134,10 +134,14 @@ DEEP: Any = {}
 for _ in range(100_000):
     DEEP = {"x": DEEP}
 
+CYCLE: dict[str, Any] = {"name": "a"}
+CYCLE["skills"] = [CYCLE]
+
 BAD: dict[str, Any] = {
     "card: a card is an object with `name` and `url`, not a list": [],
     "card: it is no JSON (": "{",
     "card: it is nested too deeply": DEEP,
+    "mine: it is nested too deeply": CYCLE,
     f"card: a card has at most {MAX_CARD_BYTES} bytes, and this one has ": "x" * (MAX_CARD_BYTES + 1),
     "card.name: a card names its agent, and this one does not": {"url": "https://a.example", "name": "  "},
     "card.url: a card has an address, and this one has not": {"name": "a"},
@@ -162,7 +166,7 @@ BAD: dict[str, Any] = {
 @pytest.mark.parametrize("sentence", BAD)
 def test_a_card_that_leads_nowhere_is_one_sentence_with_the_path_to_the_field(sentence: str) -> None:
     with pytest.raises(BadCard) as raised:
-        read_card(BAD[sentence])
+        read_card(BAD[sentence], sentence.partition(":")[0].partition(".")[0])
     assert raised.value.message.startswith(sentence)
     assert "pw" not in raised.value.message.replace("passwd", "")
 

@@ -134,6 +134,21 @@ def test_what_cannot_be_read_is_one_sentence_and_the_rest_stays(sentence: str) -
     assert dumped(read.blocks) == dumped([TextBlock(text="the rest")])
 
 
+def test_a_cycle_in_a_message_costs_its_part_alone() -> None:
+    cycle: dict[str, Any] = {}
+    cycle["itself"] = cycle
+    parts = [{"data": cycle}, {"text": "the", "metadata": cycle}, 7, {"text": "rest", "metadata": {"x": 1}}]
+    read = msg_of({"messageId": "m", "metadata": cycle, "parts": parts}, "Eve")
+    assert read.faults == [
+        "message.metadata: it is nested too deeply",
+        "message.parts[1].metadata: it is nested too deeply",
+        "message.parts[0]: it is nested too deeply",
+        "message.parts[2]: a part is an object, not a number",
+    ]
+    assert read.msg.get_text_content(separator=" ") == "the rest"
+    assert read.msg.metadata == {"a2a": {"messageId": "m", "partMetadata": {"3": {"x": 1}}}}
+
+
 @pytest.mark.parametrize("given", ["text", {"text": "a"}, 7])
 def test_parts_that_are_no_list_are_one_sentence(given: Any) -> None:
     (fault,) = blocks_of(given).faults
