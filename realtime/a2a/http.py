@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 import socket
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from functools import lru_cache, partial
@@ -27,6 +28,8 @@ MAX_ANSWER_BYTES = 32 * 1024 * 1024
 """What one request may bring."""
 MAX_EVENT_BYTES = 16 * 1024 * 1024
 """What one event of a stream may hold."""
+MAX_DIGITS = 400
+"""Whole numbers with more are infinite."""
 CONNECT_S = 10.0
 """Seconds for a connection."""
 
@@ -195,14 +198,27 @@ def _mended_event(event: bytes, mend: Mend | None) -> bytes:
     return b"\n".join([*others, b"data: " + _mended_json(b"\n".join(data), mend).replace(b"\n", b" ")]) + b"\n\n"
 
 
+_ESCAPES = re.compile(r"\\(?:u[dD][89abAB]..\\u[dD][c-fC-F]..|u[dD][89a-fA-F]..|.)", re.S)
+"""Escapes in JSON: pairs that are one letter, halves of one, all others."""
+
+
+def _whole_letter(escape: re.Match[str]) -> str:
+    # Half a letter, where a sender has cut its text: the SDK would drop all of it.
+    is_half = len(escape[0]) == len("\\ud83d")
+    return "\\ufffd" if is_half else escape[0]
+
+
+def _number(digits: str) -> int | float:
+    return int(digits) if len(digits) < MAX_DIGITS else float(digits)
+
+
 def _mended_json(data: bytes, mend: Mend | None) -> bytes:
     """Return an answer with all that can be read of it; what is no JSON stays as it is."""
     if mend is None:
         return data
     try:
-        # NaN and infinity are no JSON; the SDK would drop all of it.
-        payload = json.loads(data, parse_constant=lambda _: None)
-        found = mend(payload)
+        text = _ESCAPES.sub(_whole_letter, data.decode("utf-8-sig", "replace"))
+        found = mend(json.loads(text, parse_int=_number))
     except (ValueError, RecursionError):
         return data
     return json.dumps(found).encode()

@@ -8,6 +8,7 @@ where it stood.
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
@@ -22,6 +23,7 @@ Note = Callable[[str], None]
 
 MAX_DEPTH = 30
 """Lists and objects within each other that the SDK reads as data."""
+MAX_NUMBER = sys.float_info.max
 _STATES = (
     *("unknown", "submitted", "working", "completed", "failed", "canceled"),
     *("input-required", "rejected", "auth-required"),
@@ -147,7 +149,18 @@ class _Mender:
     def _free(self, value: Any, path: str) -> Any:
         if not isinstance(value, Mapping):
             return self._wrong(path, f"it is an object, not {kind_of(value)}")
-        return value if _is_flat(value) else self._wrong(path, TOO_DEEP)
+        return self._finite(value, path) if _is_flat(value) else self._wrong(path, TOO_DEEP)
+
+    def _finite(self, value: Any, path: str) -> Any:
+        """Return data without the numbers that JSON does not have."""
+        match value:
+            case Mapping():
+                return {name: self._finite(one, f"{path}.{name}") for name, one in value.items()}
+            case list():
+                return [self._finite(one, f"{path}[{place}]") for place, one in enumerate(value)]
+            case int() | float() if not -MAX_NUMBER <= value <= MAX_NUMBER:
+                return self._wrong(path, "it is no number that JSON has")
+        return value
 
     def _role(self, value: Any, path: str) -> str:
         role = _ROLES.get(str(value).lower().removeprefix("role_"))
@@ -201,7 +214,7 @@ class _Mender:
         if "data" in part:
             if not _is_flat(part["data"]):
                 return self._wrong(f"{path}.data", TOO_DEEP)
-            return self._data(part["data"], block.name, described)
+            return self._data(self._finite(part["data"], f"{path}.data"), block.name, described)
         self._check_description(part, path)
         source = block.source
         is_url = isinstance(source, URLSource)

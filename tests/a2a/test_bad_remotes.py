@@ -90,7 +90,11 @@ SLOPPY = {
     "messageId": 9,
     "parts": [{"kind": "TEXT", "text": "Seven.", "metadata": 7}, {"data": nested(MAX_DEPTH)}, {"data": float("nan")}],
 }
-FAULT = ".parts[0].metadata: it is an object, not a number"
+FAULTS = (
+    ".state: the state 'Done' is not known",
+    ".message.parts[0].metadata: it is an object, not a number",
+    ".message.parts[2].data: it is no number that JSON has",
+)
 
 
 @pytest.mark.parametrize(
@@ -125,7 +129,7 @@ async def test_capitals_numbers_and_roles_of_others_are_read_on_both_wires(
         assert [block.text for block in msg.content if isinstance(block, TextBlock)] == ["Seven."]
         told = msg.metadata["a2a"]
         assert (told["state"], told["task_id"], told["context_id"]) == ("completed", "7", "8")
-        assert told["faults"] == [f"{path}.state: the state 'Done' is not known", f"{path}.message{FAULT}"]
+        assert told["faults"] == [path + fault for fault in FAULTS]
 
 
 def _error(code: int, said: str) -> Response:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import AsyncIterator
 from functools import partial
 from typing import Any
@@ -102,6 +103,15 @@ SAID: dict[str, Mended] = {
         {"parts": [{"data": nested(MAX_DEPTH)}]},
         ["parts[0].data: it is nested too deeply"],
     ),
+    "numbers that are none": (
+        {"parts": [{"data": {"a": [1e999, 2]}}, {"data": float("nan")}], "metadata": {"b": 10**400}},
+        {"parts": [{"data": {"a": [None, 2]}}, {"data": None}], "metadata": {"b": None}},
+        [
+            "parts[0].data.a[0]: it is no number that JSON has",
+            "parts[1].data: it is no number that JSON has",
+            "metadata.b: it is no number that JSON has",
+        ],
+    ),
     "parts that are no list": ({"parts": "a"}, {"parts": []}, ["parts: parts are a list, not text"]),
 }
 
@@ -169,6 +179,17 @@ async def test_events_are_mended_however_they_are_cut() -> None:
         mend = partial(mended, note=notes.append, is_old=False)
         assert b"".join([one async for one in mended_events(chunks(*pieces), mend)]) == expected
         assert notes == ["status.timestamp: it is no time of RFC 3339"]
+
+
+async def test_half_a_letter_and_bytes_that_are_no_text_cost_a_letter() -> None:
+    said = (
+        b'{"message": {"contextId": "\\\\ud83d", "parts": [{"text": "\\ud83d\\ude00 \\ud83d\xff"}], "n": 1'
+        + b"0" * 5_000
+    )
+    mend = partial(mended, note=[].append, is_old=False)
+    (event,) = [one async for one in mended_events(chunks(b"data: ", said, b"0" * 5_000, b"}}\n\n"), mend)]
+    message = json.loads(event.removeprefix(b"data: "))["message"]
+    assert (message["contextId"], message["parts"]) == ("\\ud83d", [{"text": "\U0001f600 \ufffd\ufffd"}])
 
 
 async def test_an_event_without_an_end_is_refused() -> None:
