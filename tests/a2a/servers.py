@@ -24,8 +24,8 @@ from realtime.runtime import unique_id
 from realtime.server.runner import TlsFiles
 from tests.server.harness import serving_app
 
-Wire = Literal["1.0", "0.3", "1.0 REST"]
-WIRES: list[Wire] = ["1.0", "0.3", "1.0 REST"]
+Wire = Literal["1.0", "0.3", "1.0 REST", "0.3 REST"]
+WIRES: list[Wire] = ["1.0", "0.3", "1.0 REST", "0.3 REST"]
 Script = Callable[["Turn"], Awaitable[None]]
 """What the remote agent does with one message."""
 
@@ -139,7 +139,7 @@ async def remote_agent(
         )
         handler = DefaultRequestHandler(Scripted(script, remote), InMemoryTaskStore(), card)
         routes: list[Any] = [*create_agent_card_routes(card)]
-        routes += create_rest_routes(handler) if "REST" in wire else []
+        routes += create_rest_routes(handler, enable_v0_3_compat="0.3" in wire) if "REST" in wire else []
         routes += create_jsonrpc_routes(handler, "/rpc", enable_v0_3_compat=wire == "0.3")
         app.router.routes[:0] = routes
         yield remote
