@@ -132,7 +132,7 @@ async def test_a_task_that_the_remote_has_forgotten_is_begun_again() -> None:
 @pytest.mark.parametrize("wire", WIRES)
 @pytest.mark.parametrize("streaming", [True, False], ids=["streaming", "polled"])
 async def test_an_interruption_ends_the_reply_and_cancels_the_remote_task(wire: Wire, streaming: bool) -> None:
-    """A2A-03: it ends here at once, and at the remote within 200 ms; the conversation goes on."""
+    """A2A-03: it ends here at once, then at the remote; the conversation goes on."""
 
     async def script(turn: Turn) -> None:
         await (endless if turn.words == "Find a room." else echo)(turn)

@@ -112,16 +112,17 @@ async def test_as_the_language_model_of_a_call_an_interruption_cancels_the_remot
                 assert await remote.cancelled.get()
 
 
-async def test_in_a_room_it_hears_everyone_by_name_and_answers_when_it_is_called() -> None:
+@pytest.mark.parametrize("words", ["Office, find one.", "Office find us one", "what do you think Office"])
+async def test_in_a_room_it_hears_everyone_by_name_and_answers_when_it_is_called(words: str) -> None:
     async with remote_agent(echo) as remote:
         office = quiet(await remote.agent())
         alice = agent("Alice", TalkModel("I see."))
         async with anna_in(salon(alice, office, floor=addressed)) as (home, anna):
             anna.write("Alice, we need a room.")
             await until(lambda: ("Alice", "I see.") in home.talk() and home.room.floor is None)
-            anna.write("Office, find one.")
+            anna.write(words)
             await until(lambda: "Office" in [name for name, _ in home.talk()])
-        assert remote.words() == [["[Anna]: Alice, we need a room.", "[Alice]: I see.", "[Anna]: Office, find one."]]
+        assert remote.words() == [["[Anna]: Alice, we need a room.", "[Alice]: I see.", f"[Anna]: {words}"]]
 
 
 @asynccontextmanager
