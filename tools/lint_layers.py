@@ -19,7 +19,7 @@ LAYERS: list[set[str]] = [
     {"errors", "version", "lazy"},
     {"runtime"},
     {"module"},
-    {"exits", "options", "slices", "texts"},
+    {"exits", "options", "slices", "certificates", "texts"},
     {"websocket", "message"},
     {"event", "permission"},
     {"audio", "state", "tool", "token", "formatter"},

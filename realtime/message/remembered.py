@@ -13,7 +13,7 @@ LongTermMemoryMode = Literal["agent_control", "static_control", "both"]
 MAX_QUOTED_CHARS = 4_000
 """The most remembered text of one prompt: a memory may return any amount, and each call pays for it."""
 _TAG_BEGINS = re.compile(r"<(?=[\w/!?])")
-_QUOTES = re.compile(rf"\s*<{LONG_TERM_MEMORY}>.*?</{LONG_TERM_MEMORY}>", re.DOTALL)
+_BEGIN, _END = f"<{LONG_TERM_MEMORY}>", f"</{LONG_TERM_MEMORY}>"
 
 
 def quoted(remembered: str) -> str:
@@ -22,7 +22,7 @@ def quoted(remembered: str) -> str:
     Users and tools have said it: no tag in it counts as one, so that none ends the quotes.
     """
     inert = _TAG_BEGINS.sub("&lt;", shortened(remembered))
-    return f"<{LONG_TERM_MEMORY}>\n{_QUOTED}\n{inert}\n</{LONG_TERM_MEMORY}>"
+    return f"{_BEGIN}\n{_QUOTED}\n{inert}\n{_END}"
 
 
 def shortened(remembered: str) -> str:
@@ -34,5 +34,10 @@ def shortened(remembered: str) -> str:
 
 
 def without_quotes(text: str) -> str:
-    """Return a text without what `quoted` put into it."""
-    return _QUOTES.sub("", text)
+    """Return a text without what `quoted` adds to it."""
+    # Not a regular expression: many beginnings without an end would cost it the square of the length.
+    kept, at = [], 0
+    while (begin := text.find(_BEGIN, at)) >= 0 and (end := text.find(_END, begin)) >= 0:
+        kept.append(text[at:begin].rstrip())
+        at = end + len(_END)
+    return "".join([*kept, text[at:]])
