@@ -12,10 +12,11 @@ import json
 import re
 import socket
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping
-from functools import lru_cache, partial
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from realtime.a2a.mending import Note, mended
+from realtime.certificates import trusted_certificates
 from realtime.errors import ProviderError
 from realtime.tool.mcp.hosts import is_public, place_of
 
@@ -106,7 +107,7 @@ def new_client(
             raise AssertionError("a host has an address")
 
     return httpx.AsyncClient(
-        transport=Guarded(verify=_trusted() if verify is True else verify),
+        transport=Guarded(verify=trusted_certificates() if verify is True else verify),
         headers=dict(headers),
         timeout=httpx.Timeout(timeout_s, connect=CONNECT_S),
         follow_redirects=False,
@@ -116,14 +117,6 @@ def new_client(
 def is_old(headers: Mapping[str, str]) -> bool:
     """Return whether a request is made in protocol 0.3, by its headers."""
     return headers.get("a2a-version", "").startswith("0.")
-
-
-@lru_cache(maxsize=1)
-def _trusted() -> ssl.SSLContext:
-    """Return whom this process trusts; to read that takes 20 ms of every client otherwise."""
-    import httpx
-
-    return httpx.create_ssl_context()
 
 
 def _unreachable(error: Exception) -> ProviderError:
