@@ -15,6 +15,7 @@ from fastapi import FastAPI
 from realtime.demo.room import NAME as DEMO
 from realtime.demo.room import VOICES, demo_agent, demo_room
 from realtime.errors import UsageError
+from realtime.memory import SqliteLongTermMemory
 from realtime.model.base import RealtimeModel
 from realtime.model.local.chat import language_model_from_environment
 from realtime.model.local.choices import choice_of
@@ -55,6 +56,8 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     """Where agents keep what they know of their callers (`realtime.state.open.open_session`); None: nowhere."""
     redact: str | None = None
     """The function that takes secrets out of what is stored, as `app.py:redact`; None: all is stored."""
+    memory: str | None = None
+    """The file of the long-term memories of their users (`SqliteLongTermMemory`); None: there are none."""
     settings: ServerSettings = msgspec.field(default_factory=ServerSettings)
     log_level: str = "warning"
 
@@ -85,6 +88,7 @@ def app_of(
     remote = RemoteTools(plan.mcp, say)
     redact = load_function(plan.redact, "redact") if plan.redact is not None else None
     session = open_session(plan.session) if plan.session is not None else None
+    memory = partial(SqliteLongTermMemory, plan.memory) if plan.memory is not None else None
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
@@ -107,6 +111,7 @@ def app_of(
             warming=warming,
             session=session,
             redact=redact,
+            memory=memory,
         )
     is_private = plan.settings.hosts is not None and not plan.settings.trust_forwarded
     opener = partial(_open_model, product=product_of(plan.settings))
@@ -125,6 +130,7 @@ def app_of(
         warming=house.warming,
         session=session,
         redact=redact,
+        memory=memory,
     )
 
 

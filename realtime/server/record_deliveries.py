@@ -234,8 +234,10 @@ class RecordDeliveries:
 def _redacted(body: bytes, redaction: Redaction) -> bytes:
     """Return the message as it is stored."""
     message = json.loads(body)
-    told = {name: one for name, one in message["data"].items() if not name.endswith("_id")}
-    message["data"] |= redaction.value(told)
+    message["data"] = {
+        name: one if name == "model" or name.endswith("_id") else redaction.value(one)
+        for name, one in message["data"].items()
+    }
     return json.dumps(message, ensure_ascii=False).encode()
 
 

@@ -15,7 +15,7 @@ import queue
 import re
 import threading
 import typing
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import UnionType
 from typing import Any, Literal
@@ -25,7 +25,7 @@ import msgspec
 from realtime.errors import BadOption
 from realtime.event import server as s
 from realtime.event.base import Item
-from realtime.message import ToolCallBlock
+from realtime.message import Msg, ToolCallBlock
 from realtime.permission.accepted import PERMISSION_UPDATED
 from realtime.state.gist import Gist
 from realtime.state.log import AudioRun, Entry
@@ -40,6 +40,8 @@ MARK = "[not stored: it could not be redacted]"
 """Stands in the store for a text whose redaction failed."""
 LIMIT_S = 1.0
 """Seconds that the function has for one text."""
+IDLE_S = 0.1
+"""Seconds after which its thread ends without a text."""
 MAX_STUCK = 4
 """Threads that may be in it beyond that; then nothing is redacted, and no text stored."""
 MAX_STREAMS = 64
@@ -89,16 +91,24 @@ class Redaction:
         """Return items of a conversation without secrets."""
         return [_Walk(self.text).of(item, Item) for item in items]
 
-    def value(self, value: Any) -> Any:
-        """Return a JSON value whose texts are redacted."""
-        return _Walk(self.text).free(value)
+    def message(self, msg: Msg) -> Msg:
+        """Return a copy of a message without secrets."""
+        walk, made = _Walk(self.text), msg.copy()
+        made.content = [walk.of(block, type(block)) for block in made.content]
+        made.metadata = walk.free(made.metadata)
+        return made
 
-    def apply(self, change: Change) -> None:
-        """Redact a change in place. Call `wrote` once the store has it."""
-        call = self._calls.setdefault(change.call_id, _Call(self.text))
-        change.entries = call.redacted(change.entries)
-        if change.info is not None:
-            change.info = call.described(change.info)
+    def value(self, value: Any, kept: Collection[str] = ()) -> Any:
+        """Return a JSON value without secrets; what is under the keys `kept` stays."""
+        return _Walk(self.text, kept).free(value)
+
+    def apply(self, changes: Iterable[Change]) -> None:
+        """Redact changes in place. Call `wrote` once the store has them."""
+        for change in changes:
+            call = self._calls.setdefault(change.call_id, _Call(self.text))
+            change.entries = call.redacted(change.entries)
+            if change.info is not None:
+                change.info = call.described(change.info)
 
     def wrote(self, changes: Iterable[Change]) -> None:
         """Note that the store has these changes."""
@@ -255,8 +265,9 @@ class _Alignment:
 class _Walk:
     """Redacts the texts within a value."""
 
-    def __init__(self, redact: Redact) -> None:
+    def __init__(self, redact: Redact, kept: Collection[str] = ()) -> None:
         self._redact = redact
+        self._kept = kept
 
     def of(self, value: Any, hint: Any) -> Any:
         """Return a value of this type; texts that only certain words may be stay as they are."""
@@ -284,7 +295,7 @@ class _Walk:
             case str():
                 return self._redact(value) if type(value) is str else value
             case dict():
-                return {self.free(key): self.free(one) for key, one in value.items()}
+                return {self.free(key): one if key in self._kept else self.free(one) for key, one in value.items()}
             case list() | tuple():
                 return type(value)(self.free(one) for one in value)
             case msgspec.Struct():
@@ -335,9 +346,11 @@ class _Guard:
             self._stuck = [one for one in self._stuck if one.thread.is_alive()]
             if len(self._stuck) >= MAX_STUCK:
                 return self._failed("it is stuck in earlier texts")
-            if self._worker is None:
+            answers = self._worker.ask(text) if self._worker is not None else None
+            if self._worker is None or answers is None:
                 self._worker = _Worker(self._redact)
-            answers = self._worker.ask(text)
+                answers = self._worker.ask(text)
+            assert answers is not None
             try:
                 found = answers.get(timeout=self._limit_s)
             except queue.Empty:
@@ -358,18 +371,26 @@ class _Guard:
 
 
 class _Worker:
-    """A thread that redacts texts. As a daemon, it keeps no process from ending."""
+    """A thread that redacts texts, until there are none for `IDLE_S`.
+
+    As a daemon, it keeps no process from ending.
+    """
 
     def __init__(self, redact: Redact) -> None:
         self._redact = redact
+        self._lock = threading.Lock()
+        self._is_over = False
         self._asked: queue.SimpleQueue[tuple[str, queue.SimpleQueue[Any]] | None] = queue.SimpleQueue()
         self.thread = threading.Thread(target=self._run, name="redaction", daemon=True)
         self.thread.start()
 
-    def ask(self, text: str) -> queue.SimpleQueue[Any]:
-        """Return where the answer will be: the text, or an exception."""
+    def ask(self, text: str) -> queue.SimpleQueue[Any] | None:
+        """Return where the answer will be: the text, or an exception; None if the thread has ended."""
         answers: queue.SimpleQueue[Any] = queue.SimpleQueue()
-        self._asked.put((text, answers))
+        with self._lock:
+            if self._is_over:
+                return None
+            self._asked.put((text, answers))
         return answers
 
     def dismiss(self) -> None:
@@ -377,9 +398,17 @@ class _Worker:
         self._asked.put(None)
 
     def _run(self) -> None:
-        while (asked := self._asked.get()) is not None:
+        while (asked := self._next()) is not None:
             text, answers = asked
             try:
                 answers.put(self._redact(text))
             except BaseException as error:  # of the program's function: anything
                 answers.put(error)
+
+    def _next(self) -> tuple[str, queue.SimpleQueue[Any]] | None:
+        try:
+            return self._asked.get(timeout=IDLE_S)
+        except queue.Empty:
+            with self._lock:
+                self._is_over = self._asked.empty()
+            return None if self._is_over else self._asked.get()

@@ -345,7 +345,12 @@ class Spill:
         slow = loop.call_later(self._slow_after_s, self._report_trouble, None, _too_slow(self._slow_after_s))
         error: StoreError | None = None
         try:
-            await self._in_executor(self._store_changes, [change for _, change in batch])
+            changes = [change for _, change in batch]
+            if self._redaction is not None:
+                await self._in_executor(self._redaction.apply, changes)
+            await self._in_executor(self._store.write, changes)
+            if self._redaction is not None:
+                self._redaction.wrote(changes)
         except StoreError as failure:
             error = failure
         except Exception as failure:
@@ -371,15 +376,6 @@ class Spill:
         for call in self._ended:
             self._enqueue(call)  # its log grew after the end
         return error
-
-    def _store_changes(self, changes: Sequence[Change]) -> None:
-        if self._redaction is None:
-            self._store.write(changes)
-            return
-        for change in changes:
-            self._redaction.apply(change)
-        self._store.write(changes)
-        self._redaction.wrote(changes)
 
     def _charge(self, call: SpilledCall, n_bytes: int) -> None:
         """Charge the quota; a call beyond it is no longer written."""

@@ -22,6 +22,7 @@ from realtime.server.app import create_app
 from realtime.server.settings import ServerSettings
 from realtime.state.open import open_store
 from tests.agent.thinking import ScriptedChat
+from tests.real_loop import settled
 from tests.server.harness import Place, serving
 from tests.server.receivers import Got, receiving, status, then_hangs
 
@@ -150,8 +151,8 @@ async def test_a_call_that_was_deleted_takes_its_delivery_along(
         async with serving(luigi, settings(receiver.url, url)) as place:
             other = await a_call(place, "ben")
             assert message_in(await receiver.next())["data"]["call_id"] == other
+            await settled(lambda: notes_in(url) == [])
         assert len(receiver.got) == 2
-        assert notes_in(url) == []
 
 
 async def test_a_receiver_that_hangs_delays_neither_calls_nor_the_end_of_the_server(

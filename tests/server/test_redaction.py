@@ -3,27 +3,31 @@
 import json
 import re
 import zlib
+from functools import partial
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from realtime.agent import RealtimeAgent
 from realtime.errors import BadOption
-from realtime.message import ToolCallBlock
+from realtime.memory import SqliteLongTermMemory
+from realtime.memory.redacted import RedactedMemory
+from realtime.message import ToolCallBlock, UserMsg
 from realtime.model.base import ResponseCreate
 from realtime.model.script import Speak
 from realtime.model.scripted import ScriptedModel
+from realtime.plan import Plan, PlanNotebook, SubTask
 from realtime.server.app import create_app
-from realtime.server.archive import Archive
 from realtime.server.settings import ServerSettings
 from realtime.server.warming import Warming
 from realtime.state.json_sessions import JSONSession
 from realtime.state.open import open_store
-from realtime.state.redaction import MARK, Redact
+from realtime.state.redaction import MARK, Redact, Redaction
+from realtime.state.restore import restore
 from tests.agent.thinking import ScriptedChat
 from tests.server.harness import serving_app
 from tests.server.receivers import receiving, status
+from tests.server.test_client_tokens import ask
 from tests.server.test_record_deliveries import Booking
 
 SECRET = "4111 2222 3333"
@@ -86,7 +90,7 @@ async def test_secrets_are_in_no_file_and_are_heard(
     assert f"Your card {SECRET} is noted." in told
     kept = texts_in(tmp_path)
     assert [part for part in PARTS if part.encode() in kept or part in sent] == []
-    assert instead in json.loads(sent)["data"]["record"]["caller"]
+    assert instead in str(json.loads(sent)["data"]["record"])
     store = open_store(url)
     info, entries = store.call(call_id), store.read(call_id)
     store.close()
@@ -100,30 +104,69 @@ async def test_secrets_are_in_no_file_and_are_heard(
 
 async def test_a_call_goes_on_from_its_redacted_words(tmp_path: Path) -> None:
     url = f"sqlite:{tmp_path / 'calls'}"
-
-    def app() -> Any:
-        settings = ServerSettings(drain_s=0, store=url)
-        return create_app(luigi, settings, warming=Warming(lambda: None, print), redact=numbers_out)
-
-    async with serving_app(app()) as place, place.client("/ws/ann/s1") as client:
+    settings = ServerSettings(drain_s=0, store=url)
+    app = create_app(luigi, settings, warming=Warming(lambda: None, print), redact=numbers_out)
+    async with serving_app(app) as place, place.client("/ws/ann/s1") as client:
         created = await client.make_call()
         await client.send({"type": "client_text_append", "text": f"My card is {SECRET}."})
         await client.until("agent_response_done")
-    async with serving_app(app()) as place, place.client("/ws/ann/s1") as client:
-        await client.send({"type": "client_session_resume", "token": created["resume_token"], "last_seq": 1})
-        await client.until("server_session_resumed")
-        (session,) = place.calls.sessions.values()
-        words = [item.text for item in session.conversation.items()]
-        assert words == ["My card is [number].", "Your card [number] is noted."]
+    store = open_store(url)
+    rebuilt = restore(store.read(created["call_id"]))
+    store.close()
+    words = [item.text for item in rebuilt.conversation.items()]
+    assert words == ["My card is [number].", "Your card [number] is noted."]
 
 
-async def test_a_callers_session_is_saved_without_secrets(tmp_path: Path) -> None:
-    from realtime.server.client_tokens import MAX_BODY_BYTES  # noqa: F401
+async def test_what_is_kept_of_a_caller_has_no_secrets(tmp_path: Path) -> None:
+    """In the session, with the plan of the agent, and in the long-term memory."""
+    planned = SubTask(name=f"Pay with {SECRET}", description="", expected_outcome="")
 
-    assert isinstance(tmp_path, Path)
+    def planner() -> RealtimeAgent:
+        notebook = PlanNotebook()
+        notebook.current_plan = Plan(name="Dinner", description="", expected_outcome="", subtasks=[planned])
+        voice = ScriptedModel(lambda one: [Speak(SECRET, 0.1)] if isinstance(one, ResponseCreate) else [])
+        return RealtimeAgent("Luigi", "", voice, plan_notebook=notebook, long_term_memory_mode="static_control")
+
+    app = create_app(
+        planner,
+        ServerSettings(drain_s=0, token="secret"),
+        warming=Warming(lambda: None, print),
+        session=JSONSession(tmp_path / "sessions"),
+        memory=partial(SqliteLongTermMemory, tmp_path / "memories.db"),
+        redact=numbers_out,
+    )
+    async with serving_app(app) as place:
+        token = (await ask(place, {"user_id": "ann"})).json()["token"]
+        async with place.client(f"/ws/ann/s1?token={token}") as client:
+            await client.make_call()
+            await client.send({"type": "client_text_append", "text": f"My card is {SECRET}, thanks."})
+            await client.until("agent_response_done")
+            await client.send({"type": "client_session_end"})
+            await client.until("server_session_ended")
+    kept = texts_in(tmp_path)
+    assert [part for part in PARTS if part.encode() in kept] == []
+    told = texts_in(tmp_path / "sessions")
+    assert b"My card is [number], thanks." in told
+    assert b"Pay with [number]" in told
+    remembered = await SqliteLongTermMemory(tmp_path / "memories.db", "ann").remembered()
+    assert "My card is [number], thanks." in {one.text for one in remembered}
+
+
+async def test_what_a_model_or_a_user_writes_into_a_memory_has_no_secrets(tmp_path: Path) -> None:
+    own = SqliteLongTermMemory(tmp_path / "memories.db", "ann")
+    memory = RedactedMemory(own, Redaction(numbers_out))
+    assert memory.record_to_memory.__doc__ == own.record_to_memory.__doc__
+    await memory.record_to_memory(f"thought {SECRET}", [f"pays with {SECRET}", "likes tea"])
+    await memory.record([UserMsg("ann", f"It is {SECRET}."), None])
+    tea = next(one for one in await memory.remembered() if one.text == "likes tea")
+    assert await memory.correct(tea.id, f"likes {SECRET}")
+    assert {one.text for one in await own.remembered()} == {"pays with [number]", "likes [number]", "It is [number]."}
+    assert memory.is_editable
+    assert "pays with [number]" in await memory.retrieve(UserMsg("ann", "pays"))
+    assert await memory.forget("all") == 3
+    await memory.aclose()
 
 
 def test_a_server_is_not_made_with_what_is_no_function() -> None:
     with pytest.raises(BadOption):
         create_app(luigi, ServerSettings(), redact="app.py:redact")  # type: ignore[arg-type]
-    assert Archive is not None

@@ -15,8 +15,8 @@ from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
+from realtime.certificates import trusted_certificates
 from realtime.errors import ToolError, UsageError
-from realtime.tool.mcp.http import trusted_certificates
 
 if TYPE_CHECKING:
     import httpx2
@@ -91,10 +91,9 @@ class AllowedHosts:
         return addresses
 
     def _may_be_dialled(self, host: str, address: str, port: int) -> bool:
-        ip = ipaddress.ip_address(address.partition("%")[0])
-        ip = getattr(ip, "ipv4_mapped", None) or ip
-        if ip.is_global and not ip.is_multicast:
+        if is_public(address):
             return True
+        ip = ip_of(address)
         return bool({(str(ip), None), (str(ip), port)} & self._places) or (host == _LOOPBACK_NAME and ip.is_loopback)
 
     def client_factory(self) -> Callable[..., httpx2.AsyncClient]:
@@ -128,6 +127,18 @@ class AllowedHosts:
 def _plain(host: str) -> str:
     """Return a host as it is compared."""
     return host.strip("[]").rstrip(".").lower()
+
+
+def ip_of(address: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address:
+    """Return an address as it is judged: without a zone, and without the mapping of IPv4 into IPv6."""
+    ip = ipaddress.ip_address(address.partition("%")[0])
+    return getattr(ip, "ipv4_mapped", None) or ip
+
+
+def is_public(address: str) -> bool:
+    """Whether an address is in no private, local or reserved network."""
+    ip = ip_of(address)
+    return ip.is_global and not ip.is_multicast
 
 
 def _is_loopback(host: str) -> bool:
