@@ -28,6 +28,7 @@ from realtime.model.local.engine import SpeechEngine
 from realtime.model.scripted import PROFILE, CallTools, Expect, ScriptedModel, Speak, Step, Write
 from realtime.server.load import load_make_agent
 from realtime.server.make_agent import make_agent_of
+from realtime.server.settings import ServerSettings
 from tests.a2a.servers import remote_agent
 from tests.a2a.test_agent import booking
 from tests.model.emulator import Emulator
@@ -495,7 +496,7 @@ async def test_a_thinking_agent_is_spoken_to(monkeypatch: pytest.MonkeyPatch) ->
 
 
 async def test_a_voice_remembers_its_callers(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """REA-35: one caller comes back, and is known; another one is not told of it."""
+    """REA-35: one caller comes back, and is known; others are not told of it, nor who only says that name."""
     engine = SpeechEngine(lambda progress: stand_in_parts())
     monkeypatch.setattr(local_model, "engine_of_loop", lambda whisper_dir: engine)
     monkeypatch.setenv("MEMORIES", str(tmp_path / "memories.db"))
@@ -510,20 +511,27 @@ async def test_a_voice_remembers_its_callers(monkeypatch: pytest.MonkeyPatch, tm
     async with chat_endpoint() as endpoint:
         monkeypatch.setenv("REALTIME_LLM_BASE_URL", endpoint.base_url)
         monkeypatch.setenv("REALTIME_LLM_MODEL", "qwen3")
-        async with serving(module.make_agent) as place:
-            for user, text in (("ann", "My dog is called Bello."), ("ann", "How is my dog?"), ("ben", "My dog?")):
+        async with serving(module.make_agent, ServerSettings(token="secret", drain_s=0)) as place:
+            told = [
+                ("ann", "My dog is called Bello."),
+                ("ann", "How is my dog?"),
+                ("ben", "My dog?"),
+                (None, "My dog?"),
+            ]
+            for user, text in told:
                 endpoint.will(*words("A nice dog."), DONE)
-                async with place.client(f"/ws/{user}/session1") as client:
-                    await client.make_call()
+                async with calling(place, user, "ann") as client:
                     await client.send({"type": "client_text_append", "text": text})
                     await client.until("agent_response_audio_transcript_done")
                     await client.send({"type": "client_session_end"})
                     await client.until("server_session_ended")
-                await settled(lambda: text in kept(tmp_path / "memories.db", user))  # noqa: B023
+                if user is not None:
+                    await settled(lambda: text in kept(tmp_path / "memories.db", user))  # noqa: B023
         for model in models:
             await model.client.close()
     recalled = ["long_term_memory" in json.dumps(one.said) for one in endpoint.asked]
-    assert recalled == [False, True, False]
+    assert recalled == [False, True, False, False]
+    assert "My dog?" not in kept(tmp_path / "memories.db", "ann")
     assert "My dog is called Bello." in json.dumps(endpoint.asked[1].said)
     engine.close()
 

@@ -8,6 +8,7 @@ import logging
 from realtime.agent.base import Messages
 from realtime.agent.tasks import end_task
 from realtime.memory import LongTermMemoryBase, MemoryBase
+from realtime.memory.long_term import reason_of
 from realtime.message import Msg, UserMsg
 from realtime.message.remembered import LONG_TERM_MEMORY, quoted
 from realtime.module import StateModule
@@ -91,7 +92,7 @@ class Remembering(StateModule):
             about = (await memory.get_memory(prepend_summary=False))[-1:] if msg is None else msg
             text = await self._retrieve(about)
         except Exception as error:
-            logger.warning("the long-term memory failed to recall: %s", type(error).__name__)
+            logger.warning("the long-term memory failed to recall: %s", reason_of(error))
             return None
         return UserMsg(LONG_TERM_MEMORY, quoted(text)) if text and text.strip() else None
 
@@ -117,7 +118,7 @@ class Remembering(StateModule):
         try:
             await self._record(new)
         except Exception as error:
-            logger.warning("the long-term memory failed to record: %s", type(error).__name__)
+            logger.warning("the long-term memory failed to record: %s", reason_of(error))
             return
         done = dict.fromkeys([*self.recorded_ids, *(one.id for one in new if one is not None)])
         there = {one.id for one in await memory.get_memory(prepend_summary=False)}

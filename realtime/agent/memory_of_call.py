@@ -15,6 +15,7 @@ from realtime.errors import BadTool
 from realtime.event import server as s
 from realtime.memory import LongTermMemoryBase
 from realtime.memory.caller_tools import equip
+from realtime.memory.long_term import reason_of
 from realtime.message import Msg, UserMsg
 from realtime.message.remembered import LongTermMemoryMode, quoted
 
@@ -101,7 +102,7 @@ class Recall:
         except TimeUp:
             logger.warning("the long-term memory recalled nothing within %g s", SEARCH_S)
         except Exception as error:
-            logger.warning("the long-term memory failed to recall: %s", type(error).__name__)
+            logger.warning("the long-term memory failed to recall: %s", reason_of(error))
         return ""
 
     def _release(self) -> None:
@@ -169,7 +170,7 @@ class Recording:
         except TimeUp:
             logger.warning("the long-term memory recorded nothing within %g s", RECORD_S)
         except Exception as error:
-            logger.warning("the long-term memory failed to record: %s", type(error).__name__)
+            logger.warning("the long-term memory failed to record: %s", reason_of(error))
         finally:
             self._task = None
 
@@ -364,4 +365,4 @@ async def _closed(memory: LongTermMemoryBase) -> None:
     except TimeUp:
         logger.warning("a long-term memory was not closed within %g s", LAST_RECORD_S)
     except Exception as error:
-        logger.warning("a long-term memory could not be closed: %s", type(error).__name__)
+        logger.warning("a long-term memory could not be closed: %s", reason_of(error))

@@ -239,6 +239,8 @@ def serve(
     check_place("--keep-memory-days", keep_memory_days, "--remember FILE, or --memory FILE", memory)
     if remember is not None:
         writable_folder(remember.parent, "--remember")
+    if memory is not None:
+        check_memories(memory, "--remember" if remember is not None else "--memory")
     settings = ServerSettings(
         limits=Limits(grace_s=grace, idle_s=idle, call_s=call_limit),
         max_calls_per_address=max_calls_per_address,
@@ -436,6 +438,24 @@ def session_url(url: str | None) -> str | None:
         place = Path(path).expanduser()
         writable_folder(place.parent if scheme == "sqlite" else place, "--session")
     return url
+
+
+def check_memories(path: Path, option: str) -> None:
+    """Raise UsageError for a file that is none of long-term memories: calls would remember nothing, one by one."""
+    from realtime.memory import SqliteLongTermMemory
+
+    async def probe() -> None:
+        memory = SqliteLongTermMemory(path, f"probe-{os.getpid()}")
+        try:
+            await memory.remembered(1)
+        finally:
+            await memory.aclose()
+
+    try:
+        if path.exists():
+            asyncio.run(probe())
+    except StoreError as error:
+        raise UsageError(f"{option} cannot be used: {error}", code="no_memory") from error
 
 
 def writable_folder(folder: Path | None, option: str) -> str | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Literal, NamedTuple
 
+from realtime.errors import RealtimeError
 from realtime.message import Msg
 from realtime.module import StateModule
 from realtime.tool.response import ToolResponse
@@ -68,3 +69,8 @@ class LongTermMemoryBase(StateModule):
 
     async def aclose(self) -> None:
         """Close what is open; by default nothing is. The memory can be used on."""
+
+
+def reason_of(error: Exception) -> str:
+    """Return what went wrong, without what is remembered: errors of other packages may quote it."""
+    return str(error) if isinstance(error, RealtimeError) else type(error).__name__

@@ -14,10 +14,11 @@ from fastapi.responses import JSONResponse
 from realtime.agent.memory_of_call import UserMemory, changing
 from realtime.errors import ClientError, UsageError
 from realtime.event.decode import explain
+from realtime.memory.long_term import reason_of
 from realtime.server.gate import Gate
 from realtime.server.rooms_router import short_body
 from realtime.server.settings import ServerSettings
-from realtime.server.user_memories import UserMemories, reason_of
+from realtime.server.user_memories import UserMemories
 
 logger = logging.getLogger(__name__)
 

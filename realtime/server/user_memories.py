@@ -9,8 +9,9 @@ from typing import Any
 from weakref import WeakValueDictionary
 
 from realtime.agent.memory_of_call import UserMemory
-from realtime.errors import BadOption, RealtimeError, StoreError
+from realtime.errors import BadOption, StoreError
 from realtime.memory import LongTermMemoryBase
+from realtime.memory.long_term import reason_of
 from realtime.memory.redacted import RedactedMemory
 from realtime.state.redaction import Redaction
 
@@ -60,8 +61,3 @@ class UserMemories:
         finally:
             if not found.calls:
                 await found.memory.aclose()
-
-
-def reason_of(error: Exception) -> str:
-    """Return what went wrong, without what is remembered: errors of other packages may quote it."""
-    return str(error) if isinstance(error, RealtimeError) else type(error).__name__

@@ -193,6 +193,16 @@ async def test_the_command_gives_its_users_memories_and_forgets_old_ones(tmp_pat
         serve_with(remember=tmp_path / "a.db", memory=tmp_path / "b.db")
 
 
+@pytest.mark.parametrize("option", ["remember", "memory"])
+def test_the_command_refuses_a_file_of_something_else(option: str, tmp_path: Path) -> None:
+    """Before a call finds that nothing is remembered."""
+    (tmp_path / "text.db").write_text("no database " * 1_000, encoding="utf-8")
+    with pytest.raises(UsageError, match=f"--{option} cannot be used: file is not a database"):
+        serve_with(**{option: tmp_path / "text.db"})
+    with pytest.raises(UsageError, match=f"--{option} cannot be used"):
+        serve_with(**{option: tmp_path})
+
+
 def serve_with(**options: Any) -> None:
     from realtime.commands.serve import serve
 
