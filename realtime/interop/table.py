@@ -108,8 +108,7 @@ class Dialect:
     """The table of a dialect.
 
     `roles`: theirs by ours; `tool_role`: that of messages of tool results; `default_role`: ours where a message names
-    none. `message`: fields of a message but its role and content. `notes`: fields that stand in
-    the `metadata` of theirs. `loses`: what it cannot hold but under one key of its metadata, such as `text.id`.
+    none. `message`: fields of a message but its role and content. `notes`: fields in the `metadata` of theirs.
     `read` completes our message, `write` theirs; both get (ours, theirs, options). `event_fields` are those that every
     event has; a dialect without `events` has messages alone.
     """
@@ -123,7 +122,6 @@ class Dialect:
     event_fields: tuple[Field, ...] = ()
     events: tuple[EventKind, ...] = ()
     default_role: str = "user"
-    loses: frozenset[str] = frozenset()
     results_alone: bool = False
     """Whether a message of results alone has the `tool_role`, whatever it says."""
     read: Callable[[Json, Mapping[str, Any], Options], None] = _nothing
@@ -132,23 +130,31 @@ class Dialect:
     scatter: Callable[[Iterable[Json], Options], Iterable[Json]] = lambda messages, _: messages
     by_type: Mapping[str, Kind] = field(init=False, repr=False)
     by_event: Mapping[str, EventKind] = field(init=False, repr=False)
+    _writers: Mapping[str, tuple[Kind, ...]] = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         types = {name: kind for kind in self.blocks for name in (kind.theirs, *kind.also)}
         object.__setattr__(self, "by_type", types)
         events = {name: kind for kind in self.events for name in (kind.theirs, *kind.also)}
         object.__setattr__(self, "by_event", events)
+        ours = {kind.ours: tuple(one for one in self.blocks if one.ours == kind.ours) for kind in self.blocks}
+        object.__setattr__(self, "_writers", ours)
 
     def kind_of(self, block: Json) -> Kind | None:
         """Return the kind that writes one of our blocks; None where this dialect has none."""
-        return next((kind for kind in self.blocks if kind.ours == block["type"] and kind.takes(block)), None)
+        for kind in self._writers.get(block["type"], ()):
+            if kind.takes(block):
+                return kind
+        return None
 
 
 def written(fields: Iterable[Field], ours: Mapping[str, Any], options: Options) -> Json:
     """Return the fields of theirs that hold ours."""
     theirs: Json = {}
     for one in fields:
-        if (value := one.write(ours.get(one.ours), options)) is not ABSENT:
+        value = ours.get(one.ours)
+        # This loop is most of the time that a message takes: what stays as it is costs no call.
+        if one.write is same or (value := one.write(value, options)) is not ABSENT:
             theirs[one.theirs] = value
     return theirs
 
@@ -158,12 +164,17 @@ def fields_in(fields: Iterable[Field], raw: Mapping[str, Any], options: Options,
     ours: Json = {}
     for one in fields:
         name = one.theirs
-        if raw.get(name) is None:
+        value = raw.get(name)
+        if value is None:
             name = next((name for name in one.also if raw.get(name) is not None), "")
             if not name:
                 continue
+            value = raw[name]
+        if one.read is text and type(value) is str:
+            ours[one.ours] = value
+            continue
         try:
-            value = one.read(raw[name], options)
+            value = one.read(value, options)
         except ValueError as error:
             unreadable(name, error)
         else:
@@ -206,6 +217,8 @@ def several(kind: Kind) -> tuple[Read, Write]:
 
 _OURS = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z", re.ASCII)
 """A time as we write it, which needs no conversion."""
+_UTC = re.compile(r"\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d(\.\d{3})?Z?", re.ASCII)
+"""A time as others write it that has ours in it, where a time without a zone is in UTC."""
 
 # -- values ------------------------------------------------------------------------------------------------------------
 
@@ -249,6 +262,8 @@ def utc_time(value: Any, options: Options) -> str:
             raise ValueError(f"is no time: {value!r}") from None
     try:
         moment = datetime.fromisoformat(text(value, options).strip())
+        if options.zone is UTC and _UTC.fullmatch(value):
+            return f"{value[:10]}T{value[11:19]}{value[19:23] if value[19:20] == '.' else '.000'}Z"
         if _OURS.fullmatch(value):
             return str(value)
         return iso((moment if moment.tzinfo is not None else moment.replace(tzinfo=options.zone)).timestamp())
