@@ -15,8 +15,8 @@ from typing import Any
 
 import pybase64
 
-from realtime.interop.agentflow_media import base64_of, size_bytes_of, word
-from realtime.interop.table import Json, Options, Shape
+from realtime.interop.agentflow_media import base64_of, size_bytes_of
+from realtime.interop.table import Json, Options, Shape, is_true, word
 
 logger = logging.getLogger(__name__)
 
@@ -121,12 +121,12 @@ def gather(objects: Iterable[tuple[str, Json]]) -> list[tuple[str, Json]]:
     and what has no twin among ours is put aside.
     """
     found = [_unwrapped(where, one) for where, one in objects]
-    complete = {_key(one)[0] for _, one in found if one.get("delta") is not True}
+    complete = {_key(one)[0] for _, one in found if not is_true(one.get("delta"))}
     whole: list[tuple[str, list[Json]]] = []
     growing: dict[tuple[str, str], list[Json]] = {}
     for where, one in found:
         key = _key(one)
-        if one.get("delta") is not True:
+        if not is_true(one.get("delta")):
             whole.append((where, [one]))
         elif key in growing:
             growing[key].append(one)
@@ -203,7 +203,7 @@ _FIRST = frozenset({"message_id", "role", "timestamp"})
 
 def _joined(pieces: list[Json]) -> Json:
     """Return the message that pieces make; one that is whole stays as it is."""
-    if pieces[0].get("delta") is not True:
+    if not is_true(pieces[0].get("delta")):
         return pieces[0]
     whole = dict(pieces[0])
     notes: Json = {}

@@ -185,7 +185,7 @@ class _Frame:
             rest = rest_of(
                 part.raw,
                 made,
-                ((key, raw, one) for key, (_, raw), one in pairs if isinstance(part.raw["content"], list)),
+                ((key, raw, one) for key, (_, raw), one in pairs if not isinstance(part.raw["content"], str)),
                 sorted(homeless, key=lambda one: one[0]),
             )
             rests.append(rest if as_usual else {**rest, "keys": [keys[place] for place in places]})

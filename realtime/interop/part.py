@@ -10,7 +10,7 @@ import msgspec
 
 from realtime.interop.foreign import Problems
 from realtime.interop.rest import OURS, THEIRS, mark_in, without
-from realtime.interop.table import Dialect, Field, Json, Options, fields_in
+from realtime.interop.table import Dialect, Field, Json, Options, fields_in, word
 from realtime.message import Block
 from realtime.message.blocks import BLOCK_CLASSES
 from realtime.message.fold import ALLOWED_BLOCKS
@@ -65,7 +65,7 @@ class PartReader:
                     del notes[one.theirs]
             ours |= noted
         role = raw.get("role")
-        ours["role"] = table.default_role if role is None else self._roles.get(str(role).lower())
+        ours["role"] = table.default_role if role is None else self._roles.get(word(str(role)))
         if ours["role"] is None:
             words = ", ".join(dict.fromkeys([*table.roles.values(), table.tool_role]))
             self._problems.add(f"{where}.role", f"is one of {words}, not {str(role)[:64]!r}")
@@ -112,8 +112,8 @@ class PartReader:
 
     def _read_content(self, part: Part, where: str) -> None:
         content = part.raw.get("content")
-        if isinstance(content, str):
-            content = [{"type": "text", "text": content}]
+        if isinstance(content, str | dict):
+            content = [content]
         elif not isinstance(content, list):
             if content is not None:
                 self._problems.add(f"{where}.content", "is neither text nor a list of blocks")
@@ -150,12 +150,14 @@ class PartReader:
 
     def _read_block(self, raw: Any, where: str, new_id: str) -> Json | None:
         """Read a block; one without an id gets `new_id`. None where it cannot be read."""
+        if isinstance(raw, str):
+            raw = {"type": "text", "text": raw}
         if not isinstance(raw, dict):
             self._problems.add(where, "is no block")
             return None
         name = raw.get("type")
         by_type = self._table.by_type
-        kind = by_type.get(name) or by_type.get(name.lower()) if isinstance(name, str) else None
+        kind = by_type.get(name) or by_type.get(word(name)) if isinstance(name, str) else None
         if kind is None:
             self._problems.add(f"{where}.type", f"is one of {', '.join(by_type)}, not {str(name)[:64]!r}")
             return None

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from realtime.interop.patch import diff, patched
+from realtime.interop.patch import diff, patched, same
 from realtime.interop.table import ABSENT, Json
 
 OURS = "interop"
@@ -45,7 +45,7 @@ def rest_of(want: Json, have: Json, pairs: Iterable[tuple[str, Json, Json]], hom
     rest: Json = {}
     if patch := diff(without(have, "content"), without(want, "content")):
         rest["patch"] = patch
-    if blocks := {key: patch for key, wanted, made in pairs if (patch := diff(made, wanted))}:
+    if blocks := {key: patch for key, wanted, made in pairs if (patch := _between(made, wanted))}:
         rest["blocks"] = blocks
     if homeless:
         rest["homeless"] = homeless
@@ -54,9 +54,23 @@ def rest_of(want: Json, have: Json, pairs: Iterable[tuple[str, Json, Json]], hom
             pass
         case str():
             rest["content"] = {"text": True}
+        case {"type": _}:
+            rest["content"] = {"one": True}
         case other:
             rest["content"] = {} if other is ABSENT else {"is": other}
     return rest
+
+
+def _between(made: Json, wanted: Any) -> Any:
+    """Return the patch of a block; of one that is bare text, both."""
+    return diff(made, wanted) if isinstance(wanted, dict) else [made, wanted]
+
+
+def _changed(block: Json, patch: Any) -> Any:
+    match patch:
+        case [was, wanted]:
+            return wanted if same(block, was) else block
+    return patched(block, patch)
 
 
 def completed(made: Json, keys: Iterable[str], rest: Mapping[str, Any]) -> Json:
@@ -64,7 +78,7 @@ def completed(made: Json, keys: Iterable[str], rest: Mapping[str, Any]) -> Json:
     patches = rest.get("blocks")
     content: Any = made["content"]
     if isinstance(patches, Mapping) and patches:
-        content = [patched(block, patches.get(key)) for key, block in zip(keys, content, strict=True)]
+        content = [_changed(block, patches.get(key)) for key, block in zip(keys, content, strict=True)]
     else:
         content = [*content]
     content = placed(content, rest.get("homeless"))
@@ -72,6 +86,8 @@ def completed(made: Json, keys: Iterable[str], rest: Mapping[str, Any]) -> Json:
     match rest.get("content"), content:
         case {"text": True}, [{"type": "text", "text": text, **others}] if not others:
             made["content"] = text
+        case {"one": True}, [one]:
+            made["content"] = one
         case {"is": value}, []:
             made["content"] = value
         case form, [] if form == {}:

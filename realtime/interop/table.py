@@ -219,6 +219,10 @@ _OURS = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z", re.ASCII)
 """A time as we write it, which needs no conversion."""
 _UTC = re.compile(r"\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d(\.\d{3})?Z?", re.ASCII)
 """A time as others write it that has ours in it, where a time without a zone is in UTC."""
+_NAMED_ZONE = re.compile(r"(?<=Z|\d)\[[\w/+\-]+\]$", re.ASCII)
+_NUMBER = re.compile(r"-?\d{9,16}(\.\d+)?", re.ASCII)
+"""Seconds or milliseconds since the epoch as text. Fewer digits are a date in ISO 8601's basic form."""
+_WHOLE = re.compile(r"(-?\d{1,18})(?:\.0+)?", re.ASCII)
 
 # -- values ------------------------------------------------------------------------------------------------------------
 
@@ -230,10 +234,35 @@ def text(value: Any, _: Options) -> str:
     return value
 
 
+def an_id(value: Any, options: Options) -> str:
+    """Read an id: text, or a whole number."""
+    if isinstance(value, int) and not isinstance(value, bool):
+        return str(value)
+    return text(value, options)
+
+
+def word(value: Any) -> Any:
+    """Return a word in lower case, without blanks around it; keep what is no text."""
+    return value.strip().lower() if isinstance(value, str) else value
+
+
+def is_true(value: Any) -> bool:
+    """Return whether a flag is set; some write it as text or as a number."""
+    return word(value) in (True, "true", "1")
+
+
+def a_count(value: Any, options: Options) -> int:
+    """Read a whole number that is not negative."""
+    count = whole_number(value, options)
+    if count < 0:
+        raise ValueError(f"is {count}, which is less than nothing")
+    return count
+
+
 def whole_number(value: Any, _: Options) -> int:
     """Read a whole number, also written as text."""
-    if isinstance(value, str) and value.strip().lstrip("-").isdecimal():
-        return int(value)
+    if isinstance(value, str) and (digits := _WHOLE.fullmatch(value.strip())):
+        return int(digits[1])
     if isinstance(value, bool) or not isinstance(value, int | float) or not float(value).is_integer():
         raise ValueError(f"is {_named(value)}, not a whole number")
     return int(value)
@@ -248,11 +277,16 @@ def an_object(value: Any, _: Options) -> Json:
 
 def lower(value: Any, options: Options) -> str:
     """Read a word in either case."""
-    return text(value, options).lower()
+    return text(value, options).strip().lower()
 
 
 def utc_time(value: Any, options: Options) -> str:
-    """Read a time: ISO 8601, a local time without a zone, or seconds or milliseconds since the epoch."""
+    """Read a time: ISO 8601, a local time without a zone, or seconds or milliseconds since the epoch, also as text.
+
+    Java writes the name of a zone behind its offset, in brackets.
+    """
+    if isinstance(value, str) and _NUMBER.fullmatch(value.strip()):
+        value = float(value)
     if isinstance(value, int | float) and not isinstance(value, bool):
         # Milliseconds of 1973 are seconds of the year 5138.
         seconds = value / 1_000 if abs(value) >= 1e11 else float(value)
@@ -261,7 +295,8 @@ def utc_time(value: Any, options: Options) -> str:
         except (ValueError, OverflowError, OSError):
             raise ValueError(f"is no time: {value!r}") from None
     try:
-        moment = datetime.fromisoformat(text(value, options).strip())
+        value = text(value, options).strip()
+        moment = datetime.fromisoformat(_NAMED_ZONE.sub("", value))
         if options.zone is UTC and _UTC.fullmatch(value):
             return f"{value[:10]}T{value[11:19]}{value[19:23] if value[19:20] == '.' else '.000'}Z"
         if _OURS.fullmatch(value):
@@ -337,13 +372,17 @@ def source_of(kind: str = "", type_key: str = "media_type") -> Read:
 
     def read(value: Any, options: Options) -> Json:
         source = an_object(value, options)
-        match source:
+        match {**source, "type": word(source.get("type"))}:
             case {"type": "url", "url": str(url)}:
                 given = source.get("media_type") or source.get(type_key)
                 media_type = given if isinstance(given, str) else media_type_of(url=url, kind=kind)
                 return {"type": "url", "url": url, "media_type": media_type}
             case {"type": "base64", "data": str(data)}:
                 given = source.get("media_type") or source.get(type_key)
+                # As browsers write it, and in lines.
+                head, _, data = data.rpartition(",") if data.startswith("data:") else ("", "", data)
+                data = "".join(data.split())
+                given = given or head.removeprefix("data:").removesuffix(";base64") or None
                 media_type = given if isinstance(given, str) else media_type_of(encoded=data, kind=kind)
                 return {"type": "base64", "data": data, "media_type": media_type}
         raise ValueError("is neither a url nor base64 data")
