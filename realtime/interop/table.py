@@ -220,7 +220,7 @@ _OURS = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z", re.ASCII)
 _UTC = re.compile(r"\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d(\.\d{3})?Z?", re.ASCII)
 """A time as others write it that has ours in it, where a time without a zone is in UTC."""
 _NAMED_ZONE = re.compile(r"(?<=Z|\d)\[[\w/+\-]+\]$", re.ASCII)
-_NUMBER = re.compile(r"-?\d{9,16}(\.\d+)?", re.ASCII)
+_NUMBER = re.compile(r"-?\d{9,13}(\.\d+)?", re.ASCII)
 """Seconds or milliseconds since the epoch as text. Fewer digits are a date in ISO 8601's basic form."""
 _WHOLE = re.compile(r"(-?\d{1,18})(?:\.0+)?", re.ASCII)
 
