@@ -89,7 +89,7 @@ def _read(text: str, name: str, problems: Problems) -> Any:
 
 def _in_lines(text: str, name: str, problems: Problems) -> list[Any]:
     """Return one value for each line; empty where the first is none. A line that cannot be read is a problem."""
-    lines = [bare.removeprefix("data:").strip() for line in text.split("\n") if (bare := line.strip(" \t\r\ufeff"))]
+    lines = [bare.removeprefix("data:").strip(" ,") for line in text.split("\n") if (bare := line.strip(" \t\r\ufeff"))]
     lines = [line for line in lines if line and not line.startswith(_OF_STREAMS)]
     found: list[Any] = []
     for line in lines:

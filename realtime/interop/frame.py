@@ -228,7 +228,8 @@ class _Frame:
 
     def _runs(self, content: list[Json], parts: Sequence[Mapping[str, Any]]) -> list[_Run]:
         """Split blocks into messages of theirs: as they were, where `parts` says that, else results and hints apart."""
-        if not parts and not any(block["type"] in ("tool_result", HINT) for block in content):
+        types = [block["type"] for block in content]
+        if not parts and "tool_result" not in types and HINT not in types:
             return [_Run(_OWN, [place for place, block in enumerate(content) if self._has_home(block)])]
         hints_apart = not any(kind.ours == HINT for kind in self._table.blocks)
         part_of = {key: number for number, part in enumerate(parts, 1) for key in _texts(part.get("keys"))}

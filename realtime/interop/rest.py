@@ -67,10 +67,9 @@ def _between(made: Json, wanted: Any) -> Any:
 
 
 def _changed(block: Json, patch: Any) -> Any:
-    match patch:
-        case [was, wanted]:
-            return wanted if same(block, was) else block
-    return patched(block, patch)
+    if isinstance(patch, list):
+        return patch[1] if len(patch) == 2 and same(block, patch[0]) else block
+    return patched(block, patch) if patch else block
 
 
 def completed(made: Json, keys: Iterable[str], rest: Mapping[str, Any]) -> Json:

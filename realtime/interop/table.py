@@ -253,7 +253,7 @@ def is_true(value: Any) -> bool:
 
 def a_count(value: Any, options: Options) -> int:
     """Read a whole number that is not negative."""
-    count = whole_number(value, options)
+    count = value if type(value) is int else whole_number(value, options)
     if count < 0:
         raise ValueError(f"is {count}, which is less than nothing")
     return count
