@@ -17,7 +17,8 @@ from realtime.message.fold import ALLOWED_BLOCKS
 from realtime.runtime import unique_id, wall_clock_iso
 
 TOOL, HINT = "tool", "hint"
-"""What a message of results is read as, and the type of a hint."""
+"""The role of a message of results; the type of a hint."""
+_PLAIN = {"type", "text", "id"}
 _APART = ("role", "content", "metadata")
 
 
@@ -166,6 +167,9 @@ class PartReader:
         try:
             kind.read(block, raw, self._options)
             _give_ids(block, new_id)
+            if block.keys() == _PLAIN:
+                # Most blocks are text, and are what reading them once more would give.
+                return block
             whole: Json = msgspec.to_builtins(block_of(block))
         except (ValueError, msgspec.ValidationError) as error:
             if len(self._problems) == before:

@@ -218,7 +218,7 @@ def several(kind: Kind) -> tuple[Read, Write]:
 _OURS = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z", re.ASCII)
 """A time as we write it, which needs no conversion."""
 _UTC = re.compile(r"\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d(\.\d{3})?Z?", re.ASCII)
-"""A time as others write it that has ours in it, where a time without a zone is in UTC."""
+"""A time of others that holds ours, where the zone is UTC."""
 _NAMED_ZONE = re.compile(r"(?<=Z|\d)\[[\w/+\-]+\]$", re.ASCII)
 _NUMBER = re.compile(r"-?\d{9,13}(\.\d+)?", re.ASCII)
 """Seconds or milliseconds since the epoch as text. Fewer digits are a date in ISO 8601's basic form."""
