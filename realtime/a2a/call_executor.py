@@ -381,7 +381,7 @@ def _read(message: Message) -> Msg:
     text = _text_of(read.msg)
     if len(text) > MAX_CHARS:
         raise InvalidParamsError(f"a message has at most {MAX_CHARS} characters, this one has {len(text)}")
-    if not read.msg.content:
+    if not text and not any(map(_is_picture, read.msg.content)):
         raise InvalidParamsError("the message has no words")
     return read.msg
 

@@ -58,6 +58,8 @@ class Told:
                 self._turn(item.id)
                 if any(part.text for part in item.content):
                     self._words(item.id, item.text)
+                    # What is typed is whole.
+                    self.outcome = Outcome.ANSWERED if self._answer_item_id == item.id else self.outcome
             case s.AgentResponseCreatedEvent(response_id=response_id) if self.hint_item_id is not None:
                 self._responses.add(response_id)
             case s.AgentResponseAudioTranscriptDeltaEvent() | s.AgentResponseTextDeltaEvent():

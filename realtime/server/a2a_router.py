@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import logging
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
@@ -49,7 +50,8 @@ PATH = "/a2a"
 MAX_BODY_BYTES = 8_000_000
 """The largest request: a message with pictures."""
 TOO_LARGE = f"the request is larger than {MAX_BODY_BYTES} bytes"
-INVALID_REQUEST = -32600
+PARSE_ERROR, INVALID_REQUEST = -32700, -32600
+"""Codes of JSON-RPC."""
 
 
 @checked()
@@ -182,6 +184,9 @@ class _Guarded:
         except ClientError:
             await self._too_large()(scope, receive, send)
             return
+        if self._is_rpc and body and not _is_json(body):
+            await _rpc_error(PARSE_ERROR, "the request is not JSON")(scope, receive, send)
+            return
         is_read = False
 
         async def replay() -> Message:
@@ -195,6 +200,18 @@ class _Guarded:
 
     def _too_large(self) -> JSONResponse:
         if self._is_rpc:
-            error = {"code": INVALID_REQUEST, "message": TOO_LARGE}
-            return JSONResponse({"jsonrpc": "2.0", "id": None, "error": error})
+            return _rpc_error(INVALID_REQUEST, TOO_LARGE)
         return JSONResponse({"error": {"code": 413, "status": "INVALID_ARGUMENT", "message": TOO_LARGE}}, 413)
+
+
+def _is_json(body: bytes) -> bool:
+    """Whether this is JSON: what the SDK's own reader fails on, it tells as an error of the server."""
+    try:
+        json.loads(body)
+    except (ValueError, RecursionError):
+        return False
+    return True
+
+
+def _rpc_error(code: int, message: str) -> JSONResponse:
+    return JSONResponse({"jsonrpc": "2.0", "id": None, "error": {"code": code, "message": message}})
