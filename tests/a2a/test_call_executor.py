@@ -10,7 +10,7 @@ import pytest
 from a2a.server.agent_execution import RequestContext
 from a2a.server.context import ServerCallContext
 from a2a.server.events import EventQueue
-from a2a.types import Message, Part, Role, SendMessageRequest, Task, TaskArtifactUpdateEvent, TaskState
+from a2a.types import Message, Part, Role, SendMessageRequest, TaskArtifactUpdateEvent, TaskState
 from google.protobuf.json_format import MessageToDict
 
 from realtime.a2a.call_executor import CALLER, MAX_WAITING, Caller, CallExecutor
