@@ -1,10 +1,10 @@
 """`python -m bench [WHAT ...]`: measures, prints a table and the limits, and writes both on request.
 
 WHAT is any of `talk`, `double-talk`, `stall`, `stalled`, `churn`, `burst`, `barge-in`, `codecs`, `local`, `log`,
-`fold`, `stores`, `resume`, `testkit`, `rooms`, `overload`, `interruption`, `mcp`, `listen`, `endpointing`,
-`near-voice`, `ears`, `speculation`, `echo`, `consent`, `claims`, `claims-in-time`, `tool-calls`, `strangers`; default:
-all of them but `resume`, which takes half an hour, and those that measure listening, consent, claims or tool calls,
-from `listen` on.
+`fold`, `interop`, `stores`, `sessions`, `recall`, `resume`, `testkit`, `rooms`, `overload`, `interruption`, `mcp`,
+`listen`, `endpointing`, `near-voice`, `ears`, `speculation`, `echo`, `consent`, `claims`, `claims-in-time`,
+`tool-calls`, `strangers`; default: all of them but `resume`, which takes half an hour, and those that measure
+listening, consent, claims or tool calls, from `listen` on.
 """
 
 from __future__ import annotations
@@ -25,7 +25,19 @@ from bench.report import Section, this_command, write_into_page
 
 console = Console(highlight=False)
 
-TIMED = {"talk", "double_talk", "stall", "stalled", "burst", "stores", "rooms", "overload", "interruption"}
+TIMED = {
+    "talk",
+    "double_talk",
+    "stall",
+    "stalled",
+    "burst",
+    "stores",
+    "recall",
+    "sessions",
+    "rooms",
+    "overload",
+    "interruption",
+}
 """Measurements, by their functions, whose process reads clocks."""
 ONLY_BY_NAME = {
     "claims",
@@ -176,6 +188,11 @@ def _measurements(options: argparse.Namespace) -> dict[str, Callable[[], Awaitab
 
         return measure_consent(say, count=options.n, quick=quick, words=options.words)
 
+    def interop() -> Awaitable[Section]:
+        from bench.interop import measure_interop
+
+        return measure_interop(50, 3) if quick else measure_interop()
+
     def fold() -> Awaitable[Section]:
         from bench.fold import measure_fold
 
@@ -185,6 +202,16 @@ def _measurements(options: argparse.Namespace) -> dict[str, Callable[[], Awaitab
         from bench.stores import measure_stores
 
         return measure_stores(1, 4.0, say) if quick else measure_stores(options.pairs, options.seconds, say)
+
+    def sessions() -> Awaitable[Section]:
+        from bench.sessions import measure_sessions
+
+        return measure_sessions(20, 5) if quick else measure_sessions()
+
+    def recall() -> Awaitable[Section]:
+        from bench.recall import measure_recall
+
+        return measure_recall(10_000, 200) if quick else measure_recall()
 
     def resume() -> Awaitable[Section]:
         from bench.coming_back import RUNS, measure_resume
@@ -255,8 +282,11 @@ def _measurements(options: argparse.Namespace) -> dict[str, Callable[[], Awaitab
         "echo": echo,
         "consent": consent,
         "fold": fold,
+        "interop": interop,
         "log": lambda: measure_log(quick=quick),
         "stores": stores,
+        "sessions": sessions,
+        "recall": recall,
         "resume": resume,
         "rooms": rooms,
         "testkit": testkit,

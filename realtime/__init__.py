@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from realtime.formatter import OpenAIChatFormatter as OpenAIChatFormatter
     from realtime.memory import InMemoryMemory as InMemoryMemory
     from realtime.memory import LongTermMemoryBase as LongTermMemoryBase
+    from realtime.memory import RedisMemory as RedisMemory
     from realtime.memory import SqliteLongTermMemory as SqliteLongTermMemory
     from realtime.message import AssistantMsg as AssistantMsg
     from realtime.message import Msg as Msg
@@ -92,6 +93,7 @@ _WHERE = {
     "PlanNotebook": "realtime.plan",
     "ReActAgent": "realtime.agent",
     "RealtimeAgent": "realtime.agent",
+    "RedisMemory": "realtime.memory",
     "RedisSession": "realtime.session",
     "ScriptedModel": "realtime.model.scripted",
     "ServerEvents": "realtime.event",

@@ -15,6 +15,11 @@ TESTS = str(Path(__file__).resolve().parent)
 OUTSIDE_S = 0.05
 """How often conditions are tried where nothing happens in the loop: other threads and processes do not wake it."""
 
+UVICORN, TICK_S = str(Path("uvicorn", "server.py")), 0.01
+"""Whose sleeps are shorter here: uvicorn looks each 0.1 s whether it is to end, then waits as long for its sockets.
+
+A thousand tests start a server of their own and would wait for three minutes in all.
+"""
 LIMIT_S, GUARD_S, PATIENCE = 4.0, 10.0, 30
 """Limits of waits, and other timers, from which on they take so many times as long.
 
@@ -49,6 +54,7 @@ class RealLoop(asyncio.SelectorEventLoop):
             sleeper = sys._getframe(2).f_code
             if sleeper.co_filename.startswith(TESTS):
                 raise AssertionError(f"{sleeper.co_qualname} sleeps in real time: wait for a condition (`settled`)")
+            delay = TICK_S if sleeper.co_filename.endswith(UVICORN) else delay
             return super().call_at(self.time() + delay, callback, *args, **more)  # no guard: speech takes its time
         return super().call_later(delay, callback, *args, **more)
 

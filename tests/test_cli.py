@@ -361,7 +361,7 @@ def test_a_function_is_found_in_a_file_or_a_module(agent_file: Path, target: str
     [
         ("{path}:make_nothing", "it has: make_agent, other, weird"),
         ("{path}:friday", "is an agent: name a function that makes one"),
-        ("{path}:weird", "wants foo: a function that makes an agent is given user, config, call_id"),
+        ("{path}:weird", "wants foo: a function that makes an agent is given user, known_user, config, call_id"),
         ("{path}:number", "'number' in .*agents_of_mine.py is no function but 3"),
         ("nowhere.at.all:make_agent", "there is no module 'nowhere.at.all'"),
     ],
@@ -476,7 +476,8 @@ def test_sound_state_and_memory_have_a_time_each_and_need_a_place(
     for kind in places:
         refused = CliRunner().invoke(command_line(["serve"]), ["serve", "--store", "memory:", *times[kind]])
         assert isinstance(refused.exception, UsageError)
-        assert refused.exception.message.startswith(f"{times[kind][0]} needs {places[kind][0]} ")
+        assert f"{times[kind][0]} needs " in refused.exception.message
+        assert places[kind][0] in refused.exception.message
     words = [word for kind in places for word in (*places[kind], *times[kind])]
     result = CliRunner().invoke(command_line(["serve"]), ["serve", "--store", "memory:", *words])
     assert isinstance(result.exception, Started)

@@ -111,6 +111,22 @@ def test_export_makes_a_case_and_prints_its_test(folder: Path, says: Says) -> No
     assert says("replay", "cases/the-call")[0] == 0
 
 
+def test_export_writes_the_messages_for_another_project(folder: Path, says: Says) -> None:
+    where = ("--store", "sqlite:calls.sqlite")
+    code, printed, _ = says("export", "call_1", *where, "--format", "java1")
+    assert code == 0
+    assert [(one["role"], one["content"][0]["text"]) for one in json.loads(printed)] == [
+        ("USER", "Hello"),
+        ("ASSISTANT", "The case's."),
+    ]
+    assert says("export", "call_1", "thread.json", *where, "--format", "java1") == (0, "", "")
+    assert json.loads((folder / "thread.json").read_text(encoding="utf-8")) == json.loads(printed)
+    code, _, told = says("export", "call_1", *where, "--format", "java3")
+    assert (code, told.startswith("a format is one of ")) == (1, True)
+    assert says("export", "call_9", *where, "--format", "java1") == (1, "", "there is no call call_9\n")
+    assert says("export", "call_1", *where)[0] == 1
+
+
 def test_a_recording_of_another_program_becomes_a_cassette_and_its_test_is_printed(tmp_path: Path, says: Says) -> None:
     frames = [{"setup": {"model": "models/gemini-live"}}, {"setupComplete": {}}]
     (tmp_path / "session.jsonl").write_text("\n".join(map(json.dumps, frames)))

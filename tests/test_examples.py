@@ -17,7 +17,7 @@ from fastapi import APIRouter
 from websockets.exceptions import InvalidStatus
 
 from realtime import Toolkit, open_model, voice_router
-from realtime.agent import RealtimeAgent, long_term
+from realtime.agent import RealtimeAgent, long_term, memory_of_call
 from realtime.event import ClientEvents
 from realtime.event.config import SessionConfig
 from realtime.message import ToolCallBlock
@@ -33,6 +33,8 @@ from tests.model.local.chat_endpoint import DONE, calls, chat_endpoint, piece, w
 from tests.model.local.stand_ins import stand_in_parts
 from tests.real_loop import settled
 from tests.server.harness import create, echo_agent, serving, serving_app
+from tests.server.test_caller_sessions import said as answer_to
+from tests.server.test_user_memories import Reading, calling
 from tests.volumes import HANG_S
 
 Point = Callable[[Emulator], None]
@@ -55,8 +57,10 @@ def load(name: str) -> ModuleType:
     ("most_lines", "names"),
     [
         (30, ("my_agent", "openai_voice", "gemini_voice", "dashscope_voice")),
+        (40, ("agentflow_thread",)),
         (40, ("background_delegate", "call_record", "greeting", "hand_over", "plan", "remembers_callers")),
-        (40, ("react_by_voice", "room", "room_with_thinking_agent")),
+        (50, ("agentscope1_thread", "java_thread")),
+        (40, ("react_by_voice", "remembers_users", "room", "room_with_thinking_agent")),
         (50, ("mcp_by_voice",)),
     ],
 )
@@ -374,6 +378,25 @@ async def test_a_claim_is_checked(capsys: pytest.CaptureFixture[str]) -> None:
     assert capsys.readouterr().out.splitlines() == expected
 
 
+async def test_a_thread_of_agentflow_goes_on_and_is_handed_back(capsys: pytest.CaptureFixture[str]) -> None:
+    example = load("agentflow_thread")
+    theirs = await example.main()
+    assert theirs[:3] == example.THREAD
+    assert [one["role"] for one in theirs[3:]] == ["assistant"]
+    assert capsys.readouterr().out.splitlines() == ["['tool_call', 'tool_result']", "It is clear in Oslo."]
+
+
+async def test_a_thread_of_java_goes_on_and_is_given_back(capsys: pytest.CaptureFixture[str]) -> None:
+    theirs = await load("java_thread").main()
+    assert [one["role"] for one in theirs] == ["USER", "ASSISTANT", "TOOL", "USER", "ASSISTANT"]
+    assert "It is sunny in Oslo." in capsys.readouterr().out.splitlines()[-1]
+
+
+def test_a_thread_of_agentscope_1_is_read_and_written_again(capsys: pytest.CaptureFixture[str]) -> None:
+    assert len(load("agentscope1_thread").main()) == 2
+    assert capsys.readouterr().out.splitlines() == ["Ann ['text']", "Friday ['tool_call', 'tool_result']"]
+
+
 async def test_a_plan_is_made_and_followed(capsys: pytest.CaptureFixture[str]) -> None:
     await load("plan").main()
     assert capsys.readouterr().out.splitlines() == [
@@ -517,3 +540,19 @@ class TestRoom:
         assert answer == "On Friday the shop is open from ten to six."
         expected = ["user: What are the opening hours on Friday?", f"tool: {answer}", f"Robin: {answer}"]
         assert capsys.readouterr().out.splitlines() == expected
+
+
+async def test_a_server_remembers_its_users(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """The scripted voice says what it reads in its instructions."""
+    monkeypatch.setenv("MEMORIES", str(tmp_path / "memories.db"))
+    monkeypatch.setenv("REALTIME_TOKEN", "secret")
+    monkeypatch.setenv("MODEL", "scripted")
+    monkeypatch.setattr(memory_of_call, "RECALL_S", HANG_S)
+    example = load("remembers_users")
+    monkeypatch.setattr(example, "open_model", lambda name: Reading())
+    async with serving_app(example.app) as place:
+        async with calling(place, "ann") as client:
+            await answer_to(client, "I collect novels by Jane Austen.")
+        await settled(lambda: not place.calls.sessions)
+        async with calling(place, "ann") as client:
+            assert "Jane Austen" in await answer_to(client, "Which novels do I collect?")

@@ -29,7 +29,7 @@ FILES = (
     *("formatter_deepseek_test", "formatter_ollama_test", "formatter_openai_response_test"),
     *("model_openai_test", "model_dashscope_test", "model_gemini_test", "model_anthropic_test"),
     *("token_char_test", "token_openai_test", "token_anthropic_test", "user_input_test"),
-    "plan_test",
+    *("plan_test", "tablestore_session_test", "tablestore_memory_test", "memory_reme_test", "mem0_utils_test"),
 )
 FILES_OF_MAIN = ("permission_engine_test", "permission_mode_test", "permission_bash_parser_test")
 """Those of branch main: files of one name have other tests there."""

@@ -26,6 +26,7 @@ from realtime.event import server as s
 from realtime.event.base import DEFAULT_INPUT_RATE_HZ, AudioFormat, Item, ResponseOverrides
 from realtime.event.config import InterruptionMode, SessionConfig, TurnAuthority
 from realtime.message import PermissionRule, ToolCallBlock, ToolResultBlock
+from realtime.message.remembered import without_quotes
 from realtime.model import base
 from realtime.model.voices import voice_here
 from realtime.state.latency import RESUMES
@@ -76,6 +77,8 @@ class Controller:
         self.turn, self.ledger, self.responses = turns.turn, turns.ledger, turns.responses
         self.user_turns, self.interruptions, self.resumption = turns.user_turns, turns.interruptions, turns.resumption
         self._items, self._reply_items = turns.items, turns.reply_items
+        self.on_plan_edit: Callable[[c.ClientPlanEditEvent], None] = _has_no_plan
+        """Changes the plan of the agent as its user does by hand."""
 
     @property
     def input(self) -> AudioInput:
@@ -147,6 +150,8 @@ class Controller:
             case c.ClientItemTruncateEvent():
                 self._items.check_answer(event.item_id)
                 self._reply_items.cut(event.item_id, event.audio_end_ms)
+            case c.ClientPlanEditEvent():
+                self.on_plan_edit(event)
             case (
                 c.ClientSessionCreateEvent()
                 | c.ClientSessionUpdateEvent()
@@ -316,7 +321,7 @@ class Controller:
                 if self.ledger.refuse(self._runtime.now(), named=event.code in RESPONSE_REFUSED):
                     self.turns.signal(Signal.RESPONSE_DONE)
             case m.ModelSessionUpdatedEvent():
-                self._context.forward(event)
+                self._context.forward(_without_recalled(event))
             case m.ModelInputClearedEvent():
                 self.turns.cleared(event)
             case m.ModelItemDoneEvent(item=Item(tool_result=ToolResultBlock() as result)):
@@ -335,3 +340,18 @@ class Controller:
                 pass
             case _:
                 assert_never(event)
+
+
+def _has_no_plan(event: c.ClientPlanEditEvent) -> None:
+    raise ClientError("this agent makes no plans", code="no_plan")
+
+
+def _without_recalled(event: m.ModelSessionUpdatedEvent) -> m.ModelSessionUpdatedEvent:
+    """Return the settings without what is remembered of the user.
+
+    The log of a call is kept, and would hold it when it is forgotten.
+    """
+    told = event.settings.get("instructions")
+    if not isinstance(told, str) or (bare := without_quotes(told)) == told:
+        return event
+    return msgspec.structs.replace(event, settings={**event.settings, "instructions": bare})

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from typing import Literal
 
 from realtime.agent.base import Messages
 from realtime.agent.tasks import end_task
 from realtime.memory import LongTermMemoryBase, MemoryBase
-from realtime.memory.long_term import LONG_TERM_MEMORY, quoted
 from realtime.message import Msg, UserMsg
+from realtime.message.remembered import LONG_TERM_MEMORY, quoted
 from realtime.module import StateModule
 from realtime.tool.context import current_scope
 
@@ -20,9 +19,6 @@ RECALL_S = 0.05
 """Seconds that a reply waits for what is remembered, at most."""
 RECORDING_GRACE_S = 1.0
 """Seconds that recording in the background has for its end."""
-
-LongTermMemoryMode = Literal["agent_control", "static_control", "both"]
-"""Who uses a long-term memory: the model, by two tools; the agent, around each reply; both."""
 
 
 class Recall:

@@ -11,7 +11,7 @@ from pydantic import BaseModel
 
 from realtime.agent.base import Messages
 from realtime.agent.hooks import StopReply, is_messages
-from realtime.agent.long_term import RECORDING_GRACE_S, LongTermMemoryMode, Remembering
+from realtime.agent.long_term import RECORDING_GRACE_S, Remembering
 from realtime.agent.permissions import denial_of
 from realtime.agent.played import cut_to_played
 from realtime.agent.react_base import ReActAgentBase
@@ -36,6 +36,7 @@ from realtime.message import (
     UserMsg,
     read_block,
 )
+from realtime.message.remembered import LongTermMemoryMode
 from realtime.model.chat import compression
 from realtime.model.chat.base import ChatModelBase
 from realtime.model.chat.compression import COMPRESSED, Backoff, Compressor, replace_memory
@@ -66,14 +67,10 @@ STOP_REPLY = "stop_reply"
 Answer = r.UserConfirmResultEvent | r.ExternalExecutionResultEvent | r.UserInterruptEvent
 """What a reply that waits goes on with."""
 _NO_CALL = ToolScope()
-_NOT_OF_AGENTSCOPE: dict[str, Any] = {
-    "_last_reply_id": None,
-    "_hints": [],
-    "_parked": None,
-    "long_term_memory": {},
-    "_remembering": {"recorded_ids": []},
-}
-"""What a state of AgentScope lacks."""
+_OWN: dict[str, Any] = {"_last_reply_id": None, "_hints": [], "_parked": None}
+"""What a state of AgentScope lacks. Ours lacks it where nothing waits and nothing was said."""
+_NOT_NEEDED: dict[str, Any] = {**_OWN, "long_term_memory": {}, "_remembering": {"recorded_ids": []}}
+"""What a state may lack."""
 
 
 class ReActAgent(ReActAgentBase):
@@ -311,6 +308,10 @@ class ReActAgent(ReActAgentBase):
         if self.long_term_memory is not None:
             await self.long_term_memory.aclose()
 
+    def state_dict(self) -> dict[str, Any]:
+        """See `StateModule`. Where nothing waits and nothing was said, it is a state of AgentScope."""
+        return {name: one for name, one in super().state_dict().items() if (name, one) not in _OWN.items()}
+
     def load_state_dict(self, state_dict: Mapping[str, Any], strict: bool = True) -> None:
         """See `StateModule`. Raises UsageError while a reply is being given, or in a call.
 
@@ -322,7 +323,10 @@ class ReActAgent(ReActAgentBase):
             raise UsageError(f"{self.name} is in a call: load a state before it", code="agent_in_call")
         if self._compression is not None:
             self._compression.cancel()
-        super().load_state_dict({**_NOT_OF_AGENTSCOPE, **state_dict}, strict)
+        super().load_state_dict({**_NOT_NEEDED, **state_dict}, strict)
+
+    def _missing(self, state: Mapping[str, Any], path: str) -> list[str]:
+        return super()._missing({**_NOT_NEEDED, **state}, path)
 
     # -- the rounds ----------------------------------------------------------------------------------------------------
 

@@ -86,6 +86,11 @@ class RealtimeAgent(AgentSpec):
     With a `plan_notebook` the agent has its tools, its instructions end with the hint for its plan, and listeners get
     `plan_updated` events. Each call that a server makes has a copy of it (`docs/plans.md`).
 
+    `long_term_memory` is that of one user, over all calls (`docs/memory.md`). With `long_term_memory_mode`
+    "agent_control" the model has tools for it; with "static_control" it is recalled for each turn, which waits 50 ms
+    for it at most, and what was heard is recorded after each reply; "both" is both. In each mode callers have tools to
+    hear, correct and forget what is remembered.
+
     At the end of a call, `chat_model` fills in its `call_record`, a class of pydantic, from what was heard: listeners
     get an event `call_record`, and the calls API has it (`docs/agents.md`).
 
@@ -194,7 +199,8 @@ class RealtimeAgent(AgentSpec):
         The agent still speaks as in any call; `keeps_audio` puts the speech into the events as well. The turn begins
         when nothing is being said any more; callers are served in order. The user may cut the words of the reply by
         speaking. A question of an agent behind the voice comes in between, as a reply of its own (`fold_messages` keeps
-        them apart). Answer tools that run in the client, and calls that ask for the user's consent, with `send`.
+        them apart); one that has been open since an earlier turn comes again. Answer tools that run in the client, and
+        calls that ask for the user's consent, with `send`.
         Closing the stream (`contextlib.aclosing`) or cancelling its reader cancels the response.
 
         Raises UsageError before `start`, ClientError for what the model cannot take, ProviderError where it refuses.

@@ -67,6 +67,12 @@ class Responses:
         self.on_late_result: Callable[[ToolResultBlock], None] = nothing_told
         """Gets the result of a tool whose response another turn has replaced: nothing would tell the user."""
         self.tool_calls = ToolCalls(context, tools, ledger)
+        self.waits: Callable[[Callable[[], None]], bool] = lambda go_on: False
+        """Calls a function a moment later.
+
+        It returns False where the model has to know nothing first.
+        """
+        self._waiting: list[base.ResponseCreate] = []
 
     # -- asking and interrupting -----------------------------------------------------------------------------------
 
@@ -78,9 +84,21 @@ class Responses:
         self._ledger.request(self._runtime.now(), overrides)
         request = base.ResponseCreate(overrides, say)
         if self._cut is None:
-            self._send(request)
+            self._ask(request)
         else:
             self._cut.requests.append(request)
+
+    def _ask(self, request: base.ResponseCreate) -> None:
+        """Send a request once nothing has to precede it; in order."""
+        if self._waiting or self.waits(self._ask_waiting):
+            self._waiting.append(request)
+        else:
+            self._send(request)
+
+    def _ask_waiting(self) -> None:
+        waiting, self._waiting = self._waiting, []
+        for request in waiting:
+            self._send(request)
 
     def drop(self, response_id: str) -> None:
         """Cancel an unsolicited response; does nothing for an unknown id."""
@@ -128,6 +146,8 @@ class Responses:
 
         Without `requests`, what was to be asked then is dropped: the link is lost, or the call is over.
         """
+        if not requests:
+            self._waiting.clear()
         if self._cut is not None:
             if not requests:
                 self._cut.requests.clear()
@@ -150,7 +170,7 @@ class Responses:
         self._cut = None
         cut.cuts_ms = self._items.cut_to_played(cut.item_ids)
         for request in cut.requests:
-            self._send(request)
+            self._ask(request)
         self.close_streams(cut.running)
         for event in cut.done:
             self.done(event)

@@ -8,7 +8,7 @@ import logging
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
@@ -35,7 +35,7 @@ from realtime.agent.told_of_settings import ToldOfSettings
 from realtime.agent.tool_events import CallParts, ToolEvents
 from realtime.agent.tools import ToolRunner
 from realtime.agent.transfer import TRANSFERRED, Chain, Takeover, Transfers
-from realtime.call.participant import Host
+from realtime.call.participant import Host, OwnCall
 from realtime.errors import ClientError, ProviderError, RealtimeError, UsageError
 from realtime.event import client as c
 from realtime.event import model as m
@@ -43,12 +43,15 @@ from realtime.event import server as s
 from realtime.event.base import Item
 from realtime.event.config import AudioSettings, SessionConfig
 from realtime.message import ConfirmResult, HintBlock, Msg
-from realtime.model.base import Connection
+from realtime.model.base import Connection, GuessesWords
 from realtime.plan import PlanNotebook
 from realtime.tool.background import BackgroundTasks
 from realtime.tool.context import ToolScope
 from realtime.tool.mcp.of_client import ClientServers
 from realtime.turn.machine import State
+
+if TYPE_CHECKING:
+    from realtime.agent.memory_of_call import MemoryOfCall, UserMemory
 
 logger = logging.getLogger(__name__)
 
@@ -70,7 +73,9 @@ class AgentRun:
         self.spec = spec = copy.copy(spec)
         spec.toolkit = spec.toolkit.for_call()
         self.permissions = spec.toolkit.permissions = CallPermissions(spec.toolkit.permissions)
-        self._plan = PlanOfCall(spec)
+        self.plan = PlanOfCall(spec)
+        """The plan that it follows, if it makes plans."""
+        self._memory: MemoryOfCall | None = None
         self.name = spec.name
         self.agent_id = spec.agent_id
         self._settings = RunSettings(spec)
@@ -108,7 +113,14 @@ class AgentRun:
     def share(self, hooks: RunHooks, plan_notebook: PlanNotebook | None = None) -> None:
         """Use these hooks and this notebook themselves, not copies: later changes count too. Before `join`."""
         self._hooks = self.spec.hooks = hooks
-        self._plan.use(plan_notebook)
+        self.plan.use(plan_notebook)
+
+    def remember_user(self, memory: UserMemory) -> None:
+        """Give the call its user's memory. Before `join`.
+
+        It is for agents without one of their own.
+        """
+        self.chain.of_user = memory
 
     # -- its life --------------------------------------------------------------------------------------------------
 
@@ -118,7 +130,13 @@ class AgentRun:
             raise UsageError("a run is for one call: make another with RealtimeAgent.run()", code="agent_running")
         if host.own is not None and self._transfers is None:
             self._transfers = Transfers(self, host)
-        self._plan.begin()
+        self.plan.begin()
+        if host.own is not None and (self.spec.long_term_memory is not None or self.chain.of_user is not None):
+            # Agents without a memory load none.
+            from realtime.agent.memory_of_call import MemoryOfCall
+
+            self._memory = MemoryOfCall(self.spec, self.chain.of_user)
+            self._memory.begin()
         self.chain.record_form = self.spec.record_form or self.chain.record_form
         self._settings.take_on(config, had_audio=False)
         self._settings.client_servers = self.client_servers
@@ -162,7 +180,9 @@ class AgentRun:
         self._end(reason)
         self._hasty_turns = self.hasty_turns
         self.spec.history = self.heard()
-        self._plan.leave()
+        self.plan.leave()
+        self._leave_memory()
+        await asyncio.gather(*(memory.finish(heard) for memory, heard in self.chain.memories))
         await keep_plans({*self.chain.plans.values(), *filter(None, [self.spec.plan_notebook])})
         self._release()
         self.spec.in_call(None)
@@ -193,10 +213,11 @@ class AgentRun:
         controller.resumption.forget()
         controller.user_turns.settle_words()
         hints = background.hand_over()
-        self._plan.leave()
+        self.plan.leave()
         self._ended, self._leave_reason = True, TRANSFERRED
         self._hasty_turns = self.hasty_turns
         self.spec.history = self.heard()
+        self._leave_memory()
         self.spec.in_call(None)
         self.saying.is_over = True
         self._controller = self._announcer = self._background = self._told_of_settings = None
@@ -312,11 +333,13 @@ class AgentRun:
                         self.takeover.transfers.hand(self)
                     self.spec.in_call(self)
                     host.emit(self.ready())
-                    self._plan.follow(host.emit, told_of_settings.instructions_changed, told.tell)
-                    controller.turns.on_cut = self._plan.cut
+                    self.plan.follow(host.emit, context.who, told_of_settings.instructions_changed, told.tell)
+                    controller.turns.on_cut = self.plan.cut
+                    controller.on_plan_edit = partial(self.plan.edit, by="", refuse=self._tell_error)
                     for item in begins_with:
                         context.add_item(item)
                         context.item_done(item)
+                    self._remember(host, host.own, controller, told_of_settings)
                     told_of_settings.tell_what_is_left_out()
                     self.permissions.begin(host.accepted, self._permissions_changed, lambda: settings.keeps_rules)
                     if self.takeover is None:
@@ -619,6 +642,37 @@ class AgentRun:
         for item in self.spec.history:
             host.conversation.add(item)
         return self.spec.history
+
+    def _remember(
+        self, host: Host, own: OwnCall | None, controller: Controller, told_of_settings: ToldOfSettings
+    ) -> None:
+        """Recall and record from now on; in a room, whose users are many, nothing."""
+        memory = self._memory
+        if own is None or memory is None:
+            return
+
+        def found(text: str) -> None:
+            if text != self._settings.recalled and self._told_of_settings is not None:
+                self._settings.recalled = text
+                told_of_settings.instructions_changed()
+
+        memory.follow(
+            own.follow,
+            found=found,
+            heard=partial(self._words_heard, host),
+            item_ids=lambda: [item.id for item in host.conversation.items()],
+            after_reply=self.spec.model.profile.redials_for_instructions,
+        )
+        controller.responses.waits = memory.wait
+        if isinstance(self._connection, GuessesWords):
+            self._connection.tell_guesses(memory.hear)
+
+    def _leave_memory(self) -> None:
+        """The agent has left the call: recall no more; the end of the call records what was heard until now."""
+        memory, self._memory = self._memory, None
+        if memory is not None:
+            memory.leave()
+            self.chain.memories.append((memory, messages_of(self.spec.history, lambda _: True, self.name)))
 
     def _close_questions(self) -> None:
         """The call is over, or another agent has it: questions without an answer end with it."""

@@ -23,6 +23,7 @@ from realtime.event.config import InterruptionMode, SessionConfig, ToolDeclarati
 from realtime.event.decode import explain
 from realtime.message import Msg
 from realtime.message.outcome import Usage
+from realtime.message.remembered import LongTermMemoryMode
 from realtime.model.base import Profile, RealtimeModel, Settings
 from realtime.model.local.engine import SpeechEngine
 from realtime.model.voices import known_voice, voice_here
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
     from pydantic import BaseModel
 
     from realtime.agent.call_record import RecordForm
+    from realtime.memory import LongTermMemoryBase
     from realtime.model.chat.base import ChatModelBase
 
 CLIENT_TIMEOUT_S = 60.0
@@ -55,6 +57,8 @@ _CONTROLS = ("Cc", "Zl", "Zp")
 
 class AgentSpec(StateModule):
     """Specification of an agent (see `realtime.agent.RealtimeAgent`)."""
+
+    long_term_memory: LongTermMemoryBase | None
 
     def __init__(
         self,
@@ -83,6 +87,8 @@ class AgentSpec(StateModule):
         suggestions: Sequence[str] = (),
         claims: ClaimsMode = "off",
         plan_notebook: PlanNotebook | None = None,
+        long_term_memory: LongTermMemoryBase | None = None,
+        long_term_memory_mode: LongTermMemoryMode = "both",
         call_record: type[BaseModel] | None = None,
         chat_model: ChatModelBase | None = None,
     ) -> None:
@@ -120,9 +126,16 @@ class AgentSpec(StateModule):
         """Prompts that a page offers to its user."""
         self.claims: ClaimsMode = claims
         self.plan_notebook = plan_notebook
+        self.thinking_notebook: PlanNotebook | None = None
+        """Of the thinking agent that speaks through this one in a room."""
         if plan_notebook is not None:
             # A name that is taken is an error here, not when a call begins.
             plan_notebook.equip(self.toolkit.for_call())
+        # The file or service keeps it, not the state of the agent.
+        object.__setattr__(self, "long_term_memory", long_term_memory)
+        self.long_term_memory_mode: LongTermMemoryMode = long_term_memory_mode
+        if long_term_memory is not None:
+            _check_memory(self.toolkit.for_call(), long_term_memory, long_term_memory_mode)
         self.record_form = _record_form(call_record, chat_model)
         """What is filled in when a call is over; None: nothing."""
         self.origin = object()
@@ -232,6 +245,17 @@ def _record_form(call_record: Any, chat_model: Any) -> RecordForm | None:
     return RecordForm.of(call_record, chat_model)
 
 
+def _check_memory(toolkit: Toolkit, memory: Any, mode: LongTermMemoryMode) -> None:
+    """Raise BadOption for what is no memory, BadTool for taken names."""
+    # Agents without a memory load none.
+    from realtime.memory import LongTermMemoryBase
+    from realtime.memory.caller_tools import equip
+
+    if not isinstance(memory, LongTermMemoryBase):
+        raise BadOption(f"long_term_memory is a LongTermMemoryBase, not a {type(memory).__name__}")
+    equip(toolkit, memory, mode)
+
+
 def _lines(lines: Sequence[str] | None) -> tuple[str, ...] | None:
     """Return fillers as a tuple. Raises TypeError for a single text."""
     if isinstance(lines, str):
@@ -278,6 +302,8 @@ class RunSettings:
         """The MCP servers that the client has named, where its protocol can."""
         self._taken: list[str] = []
         """Tools of the client that are left out: the agent has its own of these names."""
+        self.recalled = ""
+        """What the long-term memory has found for the user's words, as quotes."""
         self.no_detector: str | None = None
         """Why this server has no detector; None while that is not known or there is one."""
 
@@ -435,10 +461,12 @@ class RunSettings:
 
     @property
     def _instructions(self) -> str:
-        """Those of client or agent, with the hint for its plan."""
+        """Those of client or agent, with hint and recalled memories."""
         config, notebook = self.config, self._spec.plan_notebook
         own = config.instructions if config.instructions is not None else self._spec.sys_prompt
-        return own if notebook is None else f"{own}\n\n{notebook.current_hint}".strip()
+        hint = "" if notebook is None else notebook.current_hint
+        added = "".join(f"\n\n{text}" for text in (hint, self.recalled) if text)
+        return f"{own}{added}".strip() if added else own
 
     def _detection_for_model(self) -> TurnDetection | str:
         detection = self.config.detection

@@ -61,9 +61,15 @@ class ReplyQueue:
     def __init__(self, call: Session) -> None:
         self._call = call
         self._lock = asyncio.Lock()
+        self._asked: dict[str, s.AgentResponseToolUseDoneEvent] = {}
+        """Open questions of agents behind the voice, by call: one at work in the background asks after its reply."""
+        unfollow = call.log.subscribe(self._follow, audio=False)
+        call.on_ended.append(lambda _: unfollow())
 
     async def stream(self, message: Msg, *, keeps_audio: bool) -> AsyncGenerator[r.AgentEvent]:
         """Ask once nothing is being said; yield the events of the reply up to its end. Raises ClientError.
+
+        Questions within that were open before come with it.
 
         A slow reader keeps the events of this one reply waiting. Closing or cancelling it cancels the response.
         """
@@ -78,6 +84,8 @@ class ReplyQueue:
             with turn.following():
                 run.act(c.ClientItemCreateEvent(item=item))
                 turn.asked = True
+                for question in self._asked.values():
+                    turn.follow(question)
                 run.act(c.ClientResponseCreateEvent())
                 try:
                     while not turn.over or turn.events:
@@ -95,6 +103,12 @@ class ReplyQueue:
                     if not turn.over:
                         turn.asked = False
                         run.act(c.ClientResponseCancelEvent())
+
+    def _follow(self, event: s.ServerEvent) -> None:
+        if isinstance(event, s.AgentResponseToolUseDoneEvent) and is_question_within(event):
+            self._asked[event.tool_use.id] = event
+        elif isinstance(event, s.AgentResponseToolResultEvent):
+            self._asked.pop(event.tool_result.id, None)
 
     async def _silence(self) -> None:
         """Wait until all that was said has been played."""
@@ -137,7 +151,7 @@ class _Turn:
     @contextmanager
     def following(self) -> Iterator[None]:
         """Follow the log within this context."""
-        unsubscribe = self._call.log.subscribe(self._follow)
+        unsubscribe = self._call.log.subscribe(self.follow)
         try:
             yield
         finally:
@@ -151,7 +165,8 @@ class _Turn:
         await self._news.wait()
         self._news.clear()
 
-    def _follow(self, event: s.ServerEvent) -> None:
+    def follow(self, event: s.ServerEvent) -> None:
+        """Take an event of the log, or an earlier open question."""
         if self.over or self._error is not None:
             return
         events = self._projection.push(event)

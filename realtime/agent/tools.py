@@ -97,6 +97,8 @@ class _Question:
     """Why the call that the user agreed to cannot run; "": it can."""
     tool: object | None = None
     """What the call was for when the user was asked."""
+    within: str = ""
+    """The call that a thinking agent makes this one for; "": the model's own."""
 
     def take(self, answer: ToolCallBlock | str) -> ToolCallBlock | str:
         """Return what becomes of an answer by what is in force now; a refusal instead of a call that may not run."""
@@ -333,9 +335,13 @@ class ToolRunner:
                 self._follower.interrupts(one)
 
     def cancel_tools(self) -> None:
-        """Stop every running call; each still gets a result, with state `interrupted`."""
+        """Stop every running call; each still gets a result, with state `interrupted`.
+
+        An agent at work in the background is not stopped, and its question stays open.
+        """
         for question in self._questions.values():
-            question.answer.cancel()
+            if (question.within or question.call.id) in self._tasks:
+                question.answer.cancel()
         for task in [*self._tasks.values()]:
             task.cancel()
 
@@ -430,7 +436,7 @@ class ToolRunner:
     @contextmanager
     def _asking(self, outer: ToolCallBlock, shown: ToolCallBlock, decide: Decide | None) -> Iterator[_Question]:
         """Ask for consent to a call within `outer`; at the end pass on its result, else an interruption."""
-        question = _Question(shown, asyncio.get_running_loop().create_future(), decide)
+        question = _Question(shown, asyncio.get_running_loop().create_future(), decide, within=outer.id)
         self._questions[shown.id] = question
         self._users[shown.id] = self.user_of(outer.id)
         try:

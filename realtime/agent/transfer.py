@@ -7,7 +7,7 @@ import contextvars
 import logging
 import re
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Protocol
@@ -23,7 +23,7 @@ from realtime.event import client as c
 from realtime.event import server as s
 from realtime.event.base import AudioFormat
 from realtime.event.config import SessionConfig, TurnDetection
-from realtime.message import HintBlock
+from realtime.message import HintBlock, Msg
 from realtime.message.outcome import Usage
 from realtime.model.base import Profile
 from realtime.plan import PlanNotebook
@@ -35,6 +35,7 @@ from realtime.tool.output import failed
 
 if TYPE_CHECKING:
     from realtime.agent.call_record import RecordForm
+    from realtime.agent.memory_of_call import MemoryOfCall, UserMemory
 
 logger = logging.getLogger(__name__)
 
@@ -102,6 +103,10 @@ class Chain:
     """Items of earlier calls, with which this one began."""
     record_form: RecordForm | None = None
     """The record of the call: that of the latest agent which has one."""
+    of_user: UserMemory | None = None
+    """The long-term memory of the call's user; None: the server has none for it."""
+    memories: list[tuple[MemoryOfCall, Sequence[Msg]]] = field(default_factory=list)
+    """Those of agents before, with what was heard until then."""
     leaving: set[asyncio.Task[None]] = field(default_factory=set)
     """Agents that have handed the call over and are not quite gone."""
     n_turns: int = 0

@@ -14,7 +14,8 @@ import msgspec
 from realtime.call.recording.sound import RECORDING_FILE, Sound
 from realtime.errors import ClientError, StoreError
 from realtime.event import server as s
-from realtime.memory.sqlite_long_term import Memory, SqliteLongTermMemory
+from realtime.memory.long_term import Memory, MemoryId
+from realtime.memory.sqlite_long_term import SqliteLongTermMemory
 from realtime.plan.storage import SqlitePlanStorage
 from realtime.server.kept_rules import notes_of
 from realtime.server.recordings import remove_recording
@@ -306,7 +307,7 @@ class MemoriesPlace(Place):
         return {self.name: len(memories)}
 
     async def _memories(self) -> AsyncIterator[Memory]:
-        before_id: int | None = None
+        before_id: MemoryId | None = None
         while page := await self._memory.remembered(_PAGE, before_id):
             for one in page:
                 yield one

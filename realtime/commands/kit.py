@@ -69,13 +69,25 @@ def record_provider(
 
 def export(
     call_id: Annotated[str, typer.Argument(metavar="CALL", help="The id of the call, or its beginning.")],
-    folder: Annotated[Path, typer.Argument(help="A new folder for the case, such as fixtures/calls/refund.")],
+    folder: Annotated[
+        Path | None, typer.Argument(help="A new folder for the case; with --format a file, default: standard output.")
+    ] = None,
     store: Annotated[str | None, typer.Option(metavar="URL", help="Where calls are kept (as for serve).")] = None,
     recordings: Annotated[
         Path | None, typer.Option(metavar="FOLDER", help="Where the sound of calls is kept (as for serve).")
     ] = None,
+    dialect: Annotated[
+        str | None, typer.Option("--format", metavar="NAME", help="Write the messages for another project instead.")
+    ] = None,
 ) -> None:
-    """Make a test case of a stored call."""
+    """Make a test case of a stored call, or write its messages.
+
+    With `--format` the messages are in the form of another project."""
+    if dialect is not None:
+        _export_messages(call_id, folder, store, dialect)
+        return
+    if folder is None:
+        raise UsageError("name a new folder for the case, or a format of messages: --format", code="no_folder")
     from realtime.testing.cases.case import read_case
     from realtime.testing.cases.export import export_call
 
@@ -95,6 +107,27 @@ async def test_{name}(voice_call):
     run.meets_expectations()
 '''
     )
+
+
+def _export_messages(call_id: str, file: Path | None, store: str | None, dialect: str) -> None:
+    """Write the messages of a stored call as JSON. Raises UsageError for an unknown call or dialect."""
+    import json
+
+    from realtime.interop import DIALECTS, dump
+    from realtime.interop.calls import messages_of
+
+    if dialect not in DIALECTS:
+        raise UsageError(f"a format is one of {', '.join(DIALECTS)}, not {dialect!r}", code="unknown_format")
+    with kit_errors(), calls_of(store) as calls:
+        call_id = whole_id(calls, call_id)
+        info = calls.call(call_id)
+        if info is None:
+            raise UsageError(f"there is no call {call_id}", code="unknown_call")
+        written = json.dumps(dump(messages_of(info, calls.read(call_id)), dialect), ensure_ascii=False, indent=2)
+        if file is None:
+            typer.echo(written)
+        else:
+            file.write_text(f"{written}\n", encoding="utf-8")
 
 
 def report(

@@ -176,6 +176,14 @@ def serve(
         Path | None,
         typer.Option(metavar="FILE", help="Your program's long-term memory; for --keep-memory-days."),
     ] = None,
+    remember: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="Let agents remember, from call to call, what callers say whose client token names them: a SQLite "
+            "file. Default: nowhere.",
+        ),
+    ] = None,
     keep_memory_days: Annotated[
         float | None, typer.Option(min=0, help="Forget memories after this many days. Default: never.")
     ] = None,
@@ -211,7 +219,14 @@ def serve(
         raise UsageError("--cases lets callers write files here: give a --token too", code="token_needed")
     check_place("--keep-sound-days", keep_sound_days, "--recordings FOLDER", recordings)
     check_place("--keep-session-days", keep_session_days, "--session URL", session)
-    check_place("--keep-memory-days", keep_memory_days, "--memory FILE", memory)
+    if memory is not None and remember is not None:
+        raise UsageError(
+            "give --remember FILE, or --memory FILE for a program that remembers itself", code="bad_option"
+        )
+    memory = memory or remember
+    check_place("--keep-memory-days", keep_memory_days, "--remember FILE, or --memory FILE", memory)
+    if remember is not None:
+        writable_folder(remember.parent, "--remember")
     settings = ServerSettings(
         limits=Limits(grace_s=grace, idle_s=idle, call_s=call_limit),
         max_calls_per_address=max_calls_per_address,
@@ -251,6 +266,7 @@ def serve(
         room=room,
         mcp=tuple(mcp or ()),
         session=session_url(session),
+        memory=str(remember) if remember is not None else None,
         settings=settings,
         log_level=log_level,
     )

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import itertools
 from types import NoneType
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import msgspec
 
-from realtime.event.base import AudioFormat, Event, ImageFormat, Item, ResponseOverrides
+from realtime.event.base import AudioFormat, Event, ImageFormat, Item, ResponseOverrides, snake_case
 from realtime.event.decode import classes_by_type, read_event, read_fields
 from realtime.message import PermissionRule, ToolCallBlock, ToolOutput, ToolResultState
 from realtime.message.blocks import settle_bytes
@@ -181,6 +181,58 @@ class ClientItemTruncateEvent(ClientEventBase, frozen=True, kw_only=True):
     content_index: int = 0
 
 
+class PlanEditBase(msgspec.Struct, frozen=True, kw_only=True, tag_field="type", tag=snake_case):
+    """Base of what a user changes in a plan by hand."""
+
+
+class MarkSubtask(PlanEditBase, frozen=True, kw_only=True):
+    """Set the state of a subtask; `outcome` says what came of one that is done, in one line."""
+
+    subtask_id: str
+    state: Literal["todo", "in_progress", "done", "abandoned"]
+    outcome: str | None = None
+
+
+class RenameSubtask(PlanEditBase, frozen=True, kw_only=True):
+    """Give a subtask another name, of one line."""
+
+    subtask_id: str
+    name: str
+
+
+class AddSubtask(PlanEditBase, frozen=True, kw_only=True):
+    """Add a subtask before another one, or at the end."""
+
+    name: str
+    before: str | None = None
+
+
+class RemoveSubtask(PlanEditBase, frozen=True, kw_only=True):
+    """Remove a subtask."""
+
+    subtask_id: str
+
+
+class EndPlan(PlanEditBase, frozen=True, kw_only=True):
+    """End the plan: it is done, or dropped (`abandoned`); `outcome` says what came of it, or why, in one line."""
+
+    state: Literal["done", "abandoned"]
+    outcome: str | None = None
+
+
+PlanEdit = MarkSubtask | RenameSubtask | AddSubtask | RemoveSubtask | EndPlan
+
+
+class ClientPlanEditEvent(ClientEventBase, frozen=True, kw_only=True):
+    """Change the agent's plan by hand; `plan_updated` follows, or an error, and then nothing has changed.
+
+    `plan_id` and the ids of subtasks are those of the latest `plan_updated`: what was replaced meanwhile is not hit.
+    """
+
+    plan_id: str
+    edit: PlanEdit
+
+
 ClientEvent = (
     ClientSessionCreateEvent
     | ClientSessionUpdateEvent
@@ -199,6 +251,7 @@ ClientEvent = (
     | ClientItemDeleteEvent
     | ClientItemRetrieveEvent
     | ClientItemTruncateEvent
+    | ClientPlanEditEvent
 )
 
 _CLASSES = classes_by_type(ClientEvent)

@@ -32,11 +32,7 @@ class InMemoryMemory(MemoryBase):
         allow_duplicates: bool = False,
     ) -> None:
         """See `MemoryBase.add`. Raises TypeError for anything but messages, and for marks that are no text."""
-        messages = [memories] if isinstance(memories, Msg) else [*(memories or ())]
-        for message in messages:
-            if not isinstance(message, Msg):
-                raise TypeError(f"a memory keeps messages, not {type(message).__name__}")
-        words = _words(marks, "a mark")
+        messages, words = messages_of(memories), words_of(marks, "a mark")
         known = {message.id for message, _ in self.content}
         for message in messages:
             if allow_duplicates or message.id not in known:
@@ -45,12 +41,12 @@ class InMemoryMemory(MemoryBase):
 
     async def delete(self, msg_ids: Iterable[str]) -> int:
         """See `MemoryBase.delete`."""
-        ids = {*_words(msg_ids, "a message id")}
+        ids = {*words_of(msg_ids, "a message id")}
         return self._keep([entry for entry in self.content if entry[0].id not in ids])
 
     async def delete_by_mark(self, mark: str | Iterable[str]) -> int:
         """See `MemoryBase.delete_by_mark`. Raises TypeError for marks that are no text."""
-        wanted = {*_words(mark, "a mark")}
+        wanted = {*words_of(mark, "a mark")}
         return self._keep([entry for entry in self.content if wanted.isdisjoint(entry[1])])
 
     async def size(self) -> int:
@@ -65,24 +61,22 @@ class InMemoryMemory(MemoryBase):
         self, mark: str | None = None, exclude_mark: str | None = None, prepend_summary: bool = True
     ) -> list[Msg]:
         """See `MemoryBase.get_memory`. Raises TypeError for marks that are no text."""
-        _check_word(mark)
-        _check_word(exclude_mark)
+        check_word(mark)
+        check_word(exclude_mark)
         messages = [
             message
             for message, marks in self.content
             if (mark is None or mark in marks) and (exclude_mark is None or exclude_mark not in marks)
         ]
-        if prepend_summary and self._compressed_summary:
-            return [UserMsg("user", self._compressed_summary, id=_SUMMARY_ID), *messages]
-        return messages
+        return with_summary(self._compressed_summary, messages) if prepend_summary else messages
 
     async def update_messages_mark(
         self, new_mark: str | None, old_mark: str | None = None, msg_ids: Iterable[str] | None = None
     ) -> int:
         """See `MemoryBase.update_messages_mark`. Raises TypeError for marks that are no text."""
-        _check_word(new_mark)
-        _check_word(old_mark)
-        ids = None if msg_ids is None else {*_words(msg_ids, "a message id")}
+        check_word(new_mark)
+        check_word(old_mark)
+        ids = None if msg_ids is None else {*words_of(msg_ids, "a message id")}
         changed = 0
         for message, marks in self.content:
             if (ids is not None and message.id not in ids) or (old_mark is not None and old_mark not in marks):
@@ -101,12 +95,27 @@ class InMemoryMemory(MemoryBase):
         return gone
 
 
-def _check_word(mark: object) -> None:
+def messages_of(memories: Msg | Iterable[Msg] | None) -> list[Msg]:
+    """Return what is to be added. Raises TypeError for anything but messages."""
+    messages = [memories] if isinstance(memories, Msg) else [*(memories or ())]
+    for message in messages:
+        if not isinstance(message, Msg):
+            raise TypeError(f"a memory keeps messages, not {type(message).__name__}")
+    return messages
+
+
+def with_summary(summary: str, messages: list[Msg]) -> list[Msg]:
+    """Return the messages with the summary before them, if there is one."""
+    return [UserMsg("user", summary, id=_SUMMARY_ID), *messages] if summary else messages
+
+
+def check_word(mark: object) -> None:
+    """Raise TypeError for a mark that is no text; None is no mark."""
     if mark is not None and not isinstance(mark, str):
         raise TypeError(f"a mark is text, not {type(mark).__name__}")
 
 
-def _words(given: str | Iterable[str] | None, what: str) -> Sequence[str]:
+def words_of(given: str | Iterable[str] | None, what: str) -> Sequence[str]:
     """Return `given` as texts without repetition. Raises TypeError for anything else."""
     words = [given] if isinstance(given, str) else [*(given or ())]
     for word in words:

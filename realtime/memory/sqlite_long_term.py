@@ -14,12 +14,13 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from heapq import nlargest
 from math import log
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 from unicodedata import normalize
 
 from realtime.errors import UsageError
-from realtime.memory.long_term import LONG_TERM_MEMORY, LongTermMemoryBase, quoted
+from realtime.memory.long_term import LongTermMemoryBase, Memory, MemoryId
 from realtime.message import Msg, TextBlock
+from realtime.message.remembered import LONG_TERM_MEMORY, quoted
 from realtime.options import checked
 from realtime.runtime import iso, wall_clock_iso
 from realtime.state.files import in_thread
@@ -36,6 +37,8 @@ LEAST_SHARE = 0.4
 """The least score that is recalled, as a share of the best."""
 QUESTION_SHARE = 0.25
 """What the score of a question counts: it has the words of the next one like it, but seldom the answer."""
+MAX_NUMBER = 2**63 - 1
+"""The largest id that SQLite can give."""
 STEM_CHARS = 7
 """Letters of a word that count: its forms are found, in languages without a stemmer here, too."""
 
@@ -61,6 +64,11 @@ RETURNING id
 _ALL = "SELECT id, user FROM memories WHERE user = ?"
 _OLD = "SELECT id, user FROM memories WHERE kept_at < ?"
 _FIND = "SELECT rowid FROM words WHERE words MATCH ? ORDER BY rowid DESC LIMIT ?"
+_ONE = "SELECT id FROM memories WHERE id = ? AND user = ?"
+_SAME = "SELECT id FROM memories WHERE user = ? AND digest = ? AND id != ?"
+_REPLACE = "UPDATE memories SET text = ?, kept_at = ?, digest = ? WHERE id = ? AND user = ?"
+_MERGE = "INSERT INTO words (words) VALUES ('optimize')"
+"""Until its parts are merged the index has deleted words."""
 _LIST = """
 SELECT memories.id, said_by, text, kept_at FROM memories JOIN users ON users.id = memories.user
 WHERE user_id = ? AND memories.id < ? ORDER BY memories.id DESC LIMIT ?
@@ -70,16 +78,6 @@ _WORD = re.compile(r"[^\W_]+")
 _ACCENTS = re.compile("[\u0300-\u036f]")
 _UNSPACED = re.compile("[\u0e00-\u0e7f\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af]+")
 """Scripts without blanks between words: there, pairs of characters stand for words."""
-
-
-class Memory(NamedTuple):
-    """Something that is remembered of a user."""
-
-    id: int
-    said_by: str
-    text: str
-    kept_at: str
-    """ISO 8601, in UTC."""
 
 
 class SqliteLongTermMemory(LongTermMemoryBase):
@@ -123,23 +121,33 @@ class SqliteLongTermMemory(LongTermMemoryBase):
         messages = [msg] if isinstance(msg, Msg) else msg or []
         return await self._recall([text for one in messages if (text := one.get_text_content())], limit)
 
-    async def remembered(self, limit: int = 100, before_id: int | None = None) -> list[Memory]:
-        """Return what is remembered, the newest first; what is older than `before_id`, if given."""
-        last = 2**63 - 1 if before_id is None else before_id
+    async def remembered(self, limit: int = 100, before_id: MemoryId | None = None) -> list[Memory]:
+        """See `LongTermMemoryBase.remembered`."""
+        last = MAX_NUMBER if before_id is None else _number(before_id, "before_id is the id of a memory")
 
         def act(connection: sqlite3.Connection) -> list[Memory]:
             return [Memory(*row) for row in connection.execute(_LIST, (self.user_id, last, limit))]
 
         return await in_thread(self._reader.read, act)
 
-    async def forget(self, which: int | Literal["all"]) -> int:
-        """Forget the memory with this id, or all of the user; return how many there were.
+    async def correct(self, memory_id: MemoryId, text: str) -> bool:
+        """Replace the text of a memory, which counts as said now.
 
-        The words are gone from the file then.
+        It keeps its id, and its old words are gone. Returns False where there is none with this id. Another one that
+        says the same is forgotten. Raises
+        UsageError for what is no id, and for a text that is empty or longer than `MAX_CHARS`.
         """
-        if which != "all" and type(which) is not int:
-            raise UsageError(f"forget takes the id of a memory or 'all', not {which!r:.80}", code="bad_option")
-        return await in_thread(self._forget, which)
+        clean = _clean(text).strip()
+        if not clean or len(clean) > MAX_CHARS:
+            raise UsageError(f"a memory is a text of 1 to {MAX_CHARS:,} characters", code="bad_option")
+        number = _number(memory_id, "correct takes the id of a memory")
+        return await in_thread(self._correct, number, clean, self._clock())
+
+    async def forget(self, which: MemoryId | Literal["all"]) -> int:
+        """See `LongTermMemoryBase.forget`. The words are gone from the file then."""
+        if which == "all":
+            return await in_thread(self._forget, None)
+        return await in_thread(self._forget, _number(which, "forget takes the id of a memory or 'all'"))
 
     async def scrub(self) -> None:
         """Write the file anew, without what is forgotten. Raises StoreError while another process hinders it."""
@@ -190,8 +198,7 @@ class SqliteLongTermMemory(LongTermMemoryBase):
                 row = connection.execute(_ADD, (user, name, text, kept_at, _digest(text))).fetchone()
                 if row is not None:
                     n_new += 1
-                    words = " ".join(_term(user, word) for word in _words(text, is_query=False))
-                    connection.execute("INSERT INTO words (rowid, said) VALUES (?, ?)", (row[0], words))
+                    _index(connection, row[0], user, text)
             connection.execute("UPDATE users SET n = n + ? WHERE id = ?", (n_new, user))
             return n_new
 
@@ -211,18 +218,38 @@ class SqliteLongTermMemory(LongTermMemoryBase):
         loop = asyncio.get_running_loop()
         return _lines(await loop.run_in_executor(None, self._reader.read, act))
 
-    def _forget(self, which: int | Literal["all"]) -> int:
+    def _correct(self, memory_id: int, text: str, kept_at: str) -> bool:
+        def act(connection: sqlite3.Connection) -> bool:
+            user, _ = _user(connection, self.user_id)
+            if connection.execute(_ONE, (memory_id, user)).fetchone() is None:
+                return False
+            same = connection.execute(_SAME, (user, _digest(text), memory_id)).fetchall()
+            _delete(connection, [(number, user) for (number,) in same])
+            connection.execute("DELETE FROM words WHERE rowid = ?", (memory_id,))
+            connection.execute(_REPLACE, (text, kept_at, _digest(text), memory_id, user))
+            _index(connection, memory_id, user, text)
+            connection.execute(_MERGE)
+            return True
+
+        found: bool = self._writer.write(act)
+        self._drop_old_pages()
+        return found
+
+    def _drop_old_pages(self) -> None:
+        """Empty the write-ahead log: until then it contains the words."""
+        self._writer.use(lambda connection: connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone())
+
+    def _forget(self, memory_id: int | None) -> int:
         def act(connection: sqlite3.Connection) -> int:
             user, _ = _user(connection, self.user_id)
-            if which != "all":
-                return _delete(connection, [(which, user)])
+            if memory_id is not None:
+                return _delete(connection, [(memory_id, user)])
             gone = _delete(connection, connection.execute(_ALL, (user,)).fetchall())
             connection.execute("DELETE FROM users WHERE id = ?", (user,))
             return gone
 
         gone = self._writer.write(act)
-        # Until then the write-ahead log contains the words.
-        self._writer.use(lambda connection: connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone())
+        self._drop_old_pages()
         return gone
 
 
@@ -247,6 +274,12 @@ async def forget_before(path: str | os.PathLike[str], wall_s: float) -> int:
         await in_thread(file.close)
 
 
+def _index(connection: sqlite3.Connection, memory_id: int, user: int, text: str) -> None:
+    """Make the words of a memory be found."""
+    words = " ".join(_term(user, word) for word in _words(text, is_query=False))
+    connection.execute("INSERT INTO words (rowid, said) VALUES (?, ?)", (memory_id, words))
+
+
 def _delete(connection: sqlite3.Connection, memories: Iterable[tuple[int, int]]) -> int:
     """Delete memories, given as their ids and those of their users; return how many there were."""
     gone = 0
@@ -256,8 +289,7 @@ def _delete(connection: sqlite3.Connection, memories: Iterable[tuple[int, int]])
             connection.execute("DELETE FROM words WHERE rowid = ?", (memory_id,))
             connection.execute("UPDATE users SET n = n - 1 WHERE id = ?", (user,))
     if gone:
-        # Until its parts are merged the index has deleted words.
-        connection.execute("INSERT INTO words (words) VALUES ('optimize')")
+        connection.execute(_MERGE)
     return gone
 
 
@@ -321,6 +353,14 @@ def _words(text: str, *, is_query: bool) -> Iterator[str]:
 def _term(user: int, word: str) -> str:
     """Return a word of a user as it stands in the index."""
     return f"u{user}x{word}"
+
+
+def _number(given: MemoryId, what: str) -> int:
+    """Return an id as SQLite has it: a URL, and a model, write one as text. Raises UsageError for what is none."""
+    text = str(given) if type(given) is int else given
+    if not isinstance(text, str) or not text.isdecimal() or not 0 < int(text[:20]) <= MAX_NUMBER:
+        raise UsageError(f"{what}, not {given!r:.80}", code="bad_option")
+    return int(text)
 
 
 def _texts(given: Any) -> list[str]:

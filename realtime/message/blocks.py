@@ -425,6 +425,11 @@ class ToolResultBlock(_Block, frozen=True, kw_only=True, tag="tool_result"):
         _check_parts(self.output, "ToolResultBlock.output")
         settle_state(self, "state", ToolResultState)
 
+    @classmethod
+    def error(cls, id: str, message: str, *, name: str = "") -> ToolResultBlock:
+        """Make the result of a call that failed; `message` is what the model reads."""
+        return cls(id=id, name=name, output=message, state=ToolResultState.ERROR)
+
     def output_text(self, *, names_media: bool = False) -> str:
         """Return the output as text, for models without other results.
 

@@ -265,6 +265,8 @@ class Msg:
         if not isinstance(data, Mapping):
             raise ValueError(f"a message is a JSON object, not {type(data).__name__}")
         fields = {name: data[name] for name in _OPTIONAL if data.get(name) is not None}
+        if "created_at" not in fields and data.get("timestamp") is not None:  # as AgentScope 1.x calls it
+            fields["created_at"] = data["timestamp"]
         try:
             if "usage" in fields:
                 fields["usage"] = msgspec.convert(fields["usage"], Usage)

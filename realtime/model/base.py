@@ -73,6 +73,8 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True):
     """A user's item may bring its own sound, besides the input audio."""
     says_given_words: bool = False
     """It speaks given words (`ResponseCreate.say`). A turn without recognised words gets no response."""
+    redials_for_instructions: bool = False
+    """New instructions cost a new connection, in the next silence."""
     session_limit_s: int | None = None
     voices: tuple[str, ...] = ()
     languages: tuple[str, ...] = ()
@@ -255,6 +257,15 @@ class ChecksSentences(Connection, Protocol):
 
     def check_sentences(self, judge: SentenceJudge) -> None:
         """Have all later sentences judged."""
+        ...
+
+
+@runtime_checkable
+class GuessesWords(Connection, Protocol):
+    """A connection that guesses a turn's words before its end."""
+
+    def tell_guesses(self, take: Callable[[str], None]) -> None:
+        """Have all later guesses told. New instructions then hold for this turn as well."""
         ...
 
 

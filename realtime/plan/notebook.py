@@ -12,13 +12,17 @@ from contextvars import ContextVar
 from functools import wraps
 from typing import Any, Concatenate, Literal, ParamSpec, Self, TypeVar
 
-from realtime.errors import UsageError
+from realtime.errors import ClientError, UsageError
+from realtime.event.client import EndPlan, PlanEdit
 from realtime.message import Msg, TextBlock, ToolResultState, UserMsg
 from realtime.module import StateModule
 from realtime.options import PositiveInt, checked
+from realtime.plan import rules
+from realtime.plan.by_hand import ENDED_BY_HAND, MAX_OUTCOME_CHARS, do_by_hand, one_line
 from realtime.plan.hint import DefaultPlanToHint
 from realtime.plan.news import TELL, Announce, news_of
-from realtime.plan.plan import Plan, SubTask, SubTaskDraft, subtask_of
+from realtime.plan.plan import Plan, SubTaskDraft
+from realtime.plan.rules import Refusal
 from realtime.plan.storage import InMemoryPlanStorage, PlanStorageBase
 from realtime.tool import Toolkit, ToolResponse
 from realtime.tool.output import said
@@ -38,10 +42,6 @@ _BY_MODEL: ContextVar[bool] = ContextVar("by_model", default=False)
 """Whether the model calls the tool: its next words follow the result, which asks for what is to be told."""
 
 
-class _Refusal(Exception):
-    """A tool cannot do what it is to do: a sentence for the model."""
-
-
 Method = Callable[Concatenate["PlanNotebook", P], Awaitable[str]]
 ToolMethod = Callable[Concatenate["PlanNotebook", P], Coroutine[Any, Any, ToolResponse]]
 
@@ -53,7 +53,7 @@ def _reads(tool: Method[P]) -> ToolMethod[P]:
     async def answer(self: PlanNotebook, /, *args: P.args, **kwargs: P.kwargs) -> ToolResponse:
         try:
             return ToolResponse([TextBlock(text=await tool(self, *args, **kwargs))])
-        except _Refusal as refusal:
+        except Refusal as refusal:
             return ToolResponse([TextBlock(text=str(refusal))], state=ToolResultState.ERROR)
 
     return answer
@@ -67,6 +67,7 @@ def _changes(tool: Method[P]) -> ToolMethod[P]:
         is_models = _BY_MODEL.get()
         _BY_MODEL.set(False)  # what a hook changes meanwhile is the program's
         async with self._changing:
+            self._is_models = is_models
             plan = self.current_plan
             before = plan and plan.copy()
             told = await tool(self, *args, **kwargs)
@@ -101,6 +102,8 @@ class PlanNotebook(StateModule):
     plan that another one replaces is suspended and kept in `storage`, by default in memory. `max_subtasks` bounds a
     plan; None: any number. `plan_to_hint` writes the hint for the current plan; where it returns None, there is none.
 
+    `editable`: whether users may change the plan by hand (`client_plan_edit`).
+
     `announce`: what the user is to be told: "never" anything, "milestones" (each subtask and plan that is done), or
     "all" changes. The result of a tool asks the model for it; what the program changes, a voice agent tells of its own
     accord in the next silence.
@@ -123,17 +126,23 @@ class PlanNotebook(StateModule):
         plan_to_hint: PlanToHint | None = None,
         storage: PlanStorageBase | None = None,
         announce: Announce = "never",
+        editable: bool = True,
     ) -> None:
         super().__init__()
         self.max_subtasks = max_subtasks
         self.plan_to_hint: PlanToHint = plan_to_hint or DefaultPlanToHint()
         self.storage = InMemoryPlanStorage() if storage is None else storage
         self.announce: Announce = announce
+        self.editable = editable
         self.on_news: Callable[[str], None] | None = None
         """Gets words for the model about each change by the program."""
         self.current_plan: Plan | None = None
         self._hooks: dict[str, PlanHook] = {}
         self._changing = asyncio.Lock()
+        self._is_models = False
+        """Whether the change under way is the model's."""
+        self._seen_by_model: list[str] | None = None
+        """Ids of the subtasks, in the places that the model knows; None: the present ones."""
         self._is_of_call = False
         self.register_state("current_plan", lambda plan: plan and plan.model_dump(), _read_plan)
 
@@ -167,9 +176,9 @@ class PlanNotebook(StateModule):
             subtasks: The steps in their order. Each is an object, or a text that says what to do.
         """
         plan = Plan(name=name, description=description, expected_outcome=expected_outcome, subtasks=subtasks)  # type: ignore[arg-type]  # it makes subtasks of them
-        self._check_number(len(plan.subtasks))
+        rules.check_number(len(plan.subtasks), self.max_subtasks)
         before = await self._put_away()
-        self.current_plan = plan
+        self.current_plan, self._seen_by_model = plan, None
         if before is None:
             return f"Plan '{plan.name}' created successfully."
         return f"The current plan named '{before.name}' is replaced by the newly created plan named '{plan.name}'."
@@ -183,7 +192,7 @@ class PlanNotebook(StateModule):
         """
         plan = self._plan
         given: object = subtask_idx
-        indices = [_number(one) for one in (given if isinstance(given, list | tuple) else [given])]
+        indices = [rules.number(one) for one in (given if isinstance(given, list | tuple) else [given])]
         valid = range(len(plan.subtasks))
         parts = [
             f"Subtask at index {index}:\n```\n{plan.subtasks[index].to_markdown(detailed=True)}\n```\n"
@@ -191,9 +200,9 @@ class PlanNotebook(StateModule):
             if index in valid
         ]
         if invalid := [index for index in indices if index not in valid]:
-            parts.append(_invalid(invalid, len(plan.subtasks)))
+            parts.append(rules.invalid(invalid, len(plan.subtasks)))
         if len(invalid) == len(indices):
-            raise _Refusal("\n".join(parts) or "Give the indices of the subtasks that you want to read.")
+            raise Refusal("\n".join(parts) or "Give the indices of the subtasks that you want to read.")
         return "\n".join(parts)
 
     @_changes
@@ -204,25 +213,7 @@ class PlanNotebook(StateModule):
             subtask_idx: Its index, from 0.
             state: The new state. A subtask may be in progress once those before it are done or abandoned.
         """
-        plan = self._plan
-        index = self._index(subtask_idx)
-        if state not in ("todo", "in_progress", "abandoned"):
-            raise _Refusal(f"Invalid state '{state}'. Must be one of 'todo', 'in_progress', 'abandoned'.")
-        subtask = plan.subtasks[index]
-        if state == "in_progress":
-            self._check_earlier(index)
-            for place, other in enumerate(plan.subtasks):
-                if other.state == "in_progress" and other is not subtask:
-                    raise _Refusal(
-                        f"Subtask (at index {place}) named '{other.name}' is already 'in_progress'. You should finish "
-                        "it first before starting another subtask."
-                    )
-        subtask.state = state
-        if subtask.is_open:
-            subtask.outcome = subtask.finished_at = None
-        refreshed = plan.refresh_plan_state()
-        told = f"Subtask at index {index}, named '{subtask.name}' is marked as '{state}' successfully."
-        return f"{told} {refreshed}".rstrip()
+        return rules.mark(self._plan, self._named(subtask_idx), state)
 
     @_changes
     async def finish_subtask(self, subtask_idx: int, subtask_outcome: str) -> str:
@@ -233,24 +224,7 @@ class PlanNotebook(StateModule):
             subtask_outcome: What came of it, in full: the facts that were found and the words that were written, not
                 only that it was done.
         """
-        plan = self._plan
-        index = self._index(subtask_idx)
-        subtask = plan.subtasks[index]
-        self._check_earlier(index, f"Cannot finish subtask at index {index} because the previous subtask (at index ")
-        if not subtask.is_open:
-            raise _Refusal(
-                f"Subtask (at index {index}) named '{subtask.name}' is '{subtask.state}' already. If it is to be done "
-                "again, mark it as 'in_progress' first."
-            )
-        subtask.finish(subtask_outcome)
-        told = f"Subtask (at index {index}) named '{subtask.name}' is marked as done successfully."
-        is_running = any(one.state == "in_progress" for one in plan.subtasks)
-        following = next((one for one in plan.subtasks[index + 1 :] if one.is_open), None)
-        if following is not None and not is_running:
-            following.state = "in_progress"
-            told += f" The next subtask named '{following.name}' is activated."
-            plan.refresh_plan_state()
-        return told
+        return rules.finish(self._plan, self._named(subtask_idx), subtask_outcome)
 
     @_changes
     async def revise_current_plan(
@@ -264,23 +238,15 @@ class PlanNotebook(StateModule):
             action: What to do.
             subtask: The new subtask, or the new words of the one to revise: an object, or a text that says what to do.
         """
-        if action not in ("add", "revise", "delete"):
-            raise _Refusal(f"Error: Invalid action '{action}'. Must be one of 'add', 'revise', 'delete'.")
-        if action != "delete" and subtask is None:
-            raise _Refusal(f"Error: The subtask must be provided when action is '{action}', but got None.")
         plan = self._plan
-        n_places = len(plan.subtasks) + (action == "add")
-        index = self._index(subtask_idx, n_places, f" for action '{action}'", "Error: ")
-        if action == "delete":
-            told = f"Subtask (named '{plan.subtasks[index].name}') at index {index} is deleted successfully."
-            del plan.subtasks[index]
-        elif action == "add":
-            self._check_number(n_places)
-            plan.subtasks.insert(index, subtask_of(subtask or ""))
-            told = f"New subtask is added successfully at index {index}."
-        else:
-            plan.subtasks[index] = _revised(plan.subtasks[index], subtask or "")
-            told = f"Subtask at index {index} is revised successfully."
+        place = self._named(subtask_idx)
+        told = rules.revise(plan, place, action, subtask, self.max_subtasks)
+        if (seen := self._seen_by_model) is not None:
+            index = rules.number(place)
+            if action == "add":
+                seen.insert(index, plan.subtasks[index].id)
+            elif action == "delete":
+                del seen[index]
         return told
 
     @_changes
@@ -292,14 +258,10 @@ class PlanNotebook(StateModule):
             outcome: What came of it; of an abandoned plan, why.
         """
         if self.current_plan is None:
-            raise _Refusal("There is no plan to finish.")
+            raise Refusal("There is no plan to finish.")
         if state not in ("done", "abandoned"):
-            raise _Refusal(f"Invalid state '{state}'. Must be one of 'done', 'abandoned'.")
-        finished = self._plan.copy()
-        finished.finish(state, outcome)
-        await self._from_storage(self.storage.add_plan(finished), "The plan could not be stored")
-        self._plan.finish(state, outcome)
-        self.current_plan = None
+            raise Refusal(f"Invalid state '{state}'. Must be one of 'done', 'abandoned'.")
+        await self._end(self.current_plan, state, outcome)
         return f"The current plan is finished successfully as '{state}'."
 
     @_reads
@@ -323,13 +285,13 @@ class PlanNotebook(StateModule):
             plan_id: Its ID, as 'view_historical_plans' says it.
         """
         if self.current_plan is not None and self.current_plan.id == plan_id:
-            raise _Refusal(f"The plan with ID '{plan_id}' is the current plan already.")
+            raise Refusal(f"The plan with ID '{plan_id}' is the current plan already.")
         plan = await self._from_storage(self.storage.get_plan(plan_id), "The plan could not be read")
         if plan is None:
-            raise _Refusal(f"Cannot find the plan with ID '{plan_id}'.")
+            raise Refusal(f"Cannot find the plan with ID '{plan_id}'.")
         before = await self._put_away()
         plan.resume()
-        self.current_plan = plan
+        self.current_plan, self._seen_by_model = plan, None
         historical = f"istorical plan named '{plan.name}' with ID '{plan.id}'"
         if before is None:
             return f"H{historical} is recovered successfully."
@@ -340,10 +302,41 @@ class PlanNotebook(StateModule):
     async def get_current_hint(self) -> Msg | None:
         """Return the hint for the current plan as a message; None if there is none.
 
-        A `plan_to_hint` that raises gives none either; the log says why.
+        A `plan_to_hint` that raises gives none either; the log says why. The model is taken to know the plan from now
+        on as it is.
         """
+        self._seen_by_model = None
         text = self.current_hint
         return UserMsg("user", text) if text else None
+
+    async def edit(self, plan_id: str, edit: PlanEdit) -> None:
+        """Change the current plan as its user does by hand; hooks are called, and nothing is announced.
+
+        Raises ClientError, with nothing changed: where users may not, for another plan than the current one, for a
+        subtask that is gone, for what no rule allows and for a text that is empty or too long.
+        """
+        async with self._changing:
+            plan = self.current_plan
+            if not self.editable:
+                raise ClientError("this plan is not for users to change", code="plan_not_editable")
+            if plan is None:
+                raise ClientError("there is no plan to change", code="no_plan")
+            if plan.id != plan_id:
+                raise ClientError(f"another plan has replaced this one: {plan.name!r}", code="plan_replaced")
+            places = [one.id for one in plan.subtasks]
+            try:
+                if isinstance(edit, EndPlan):
+                    outcome = edit.outcome
+                    told = ENDED_BY_HAND if outcome is None else one_line(outcome, "An outcome", MAX_OUTCOME_CHARS)
+                    await self._end(plan, edit.state, told)
+                else:
+                    do_by_hand(plan, edit, self.max_subtasks)
+            except Refusal as refusal:
+                raise ClientError(str(refusal), code="plan_edit_refused") from refusal
+            if self._seen_by_model is None and places != [one.id for one in plan.subtasks]:
+                self._seen_by_model = places
+            self._go_on()
+        await self._call_hooks()
 
     @property
     def current_hint(self) -> str:
@@ -373,6 +366,7 @@ class PlanNotebook(StateModule):
             storage.plans = {**storage.plans}
             made.storage = storage
         made._hooks, made._changing, made._is_of_call = {**self._hooks}, asyncio.Lock(), True
+        made._seen_by_model = None
         return made
 
     async def end_call(self) -> None:
@@ -381,7 +375,7 @@ class PlanNotebook(StateModule):
         Where the storage refuses, the log says why.
         """
         if self._is_of_call and not isinstance(self.storage, InMemoryPlanStorage):
-            with suppress(_Refusal):
+            with suppress(Refusal):
                 await self._put_away()
 
     @property
@@ -442,32 +436,36 @@ class PlanNotebook(StateModule):
             raise ValueError(NO_PLAN)
         return self.current_plan
 
-    def _index(self, given: object, n_places: int | None = None, action: str = "", error: str = "") -> int:
-        """Return the index that is meant. Raises _Refusal where there is no such place."""
-        n_places = len(self._plan.subtasks) if n_places is None else n_places
-        index = _number(given, error)
-        if not 0 <= index < n_places:
-            raise _Refusal(f"{error}{_invalid(index, n_places, action)}")
-        return index
+    def _named(self, given: object) -> object:
+        """Return the index as it is given.
 
-    def _check_earlier(self, index: int, because: str = "Subtask (at index ") -> None:
-        """Raise _Refusal while an earlier subtask is open."""
-        for place, earlier in enumerate(self._plan.subtasks[:index]):
-            if earlier.is_open:
-                raise _Refusal(
-                    f"{because}{place}) named '{earlier.name}' is not done yet. You should finish the previous "
-                    "subtasks first."
-                )
+        Raises Refusal where the model may mean another subtask: the user has moved them since it read the plan.
+        """
+        seen, plan = self._seen_by_model, self._plan
+        if seen is None or not self._is_models:
+            return given
+        try:
+            index = rules.number(given)
+        except Refusal:
+            return given  # refused by the rules
+        if seen[index : index + 1] == [one.id for one in plan.subtasks[index : index + 1]]:
+            return given
+        self._seen_by_model = None
+        raise Refusal(
+            "The user has changed the plan, and nothing was done: the subtasks have other indices now, from 0:\n"
+            f"{plan.to_markdown()}\nCall the tool again, if it is still to be done."
+        )
 
-    def _check_number(self, n_subtasks: int) -> None:
-        if self.max_subtasks is not None and n_subtasks > self.max_subtasks:
-            raise _Refusal(
-                f"Error: A plan may have {self.max_subtasks} subtasks at most, and this one would have {n_subtasks}. "
-                "Make fewer and larger ones."
-            )
+    async def _end(self, plan: Plan, state: Literal["done", "abandoned"], outcome: str) -> None:
+        """End the plan and store it. Raises Refusal where it cannot be stored."""
+        finished = plan.copy()
+        finished.finish(state, outcome)
+        await self._from_storage(self.storage.add_plan(finished), "The plan could not be stored")
+        plan.finish(state, outcome)
+        self.current_plan = None
 
     async def _put_away(self) -> Plan | None:
-        """Keep the current plan, which is to be replaced; return it. Raises _Refusal where it cannot be stored."""
+        """Keep the current plan, which is to be replaced; return it. Raises Refusal where it cannot be stored."""
         before = self.current_plan
         if before is not None:
             kept = before.copy()
@@ -476,12 +474,12 @@ class PlanNotebook(StateModule):
         return before
 
     async def _from_storage(self, work: Awaitable[T], failure: str) -> T:
-        """Return what the storage returns. Raises _Refusal where that fails."""
+        """Return what the storage returns. Raises Refusal where that fails."""
         try:
             return await work
         except Exception as error:
             logger.warning("a storage of plans failed", exc_info=error)
-            raise _Refusal(f"{failure}, and nothing has changed: {said(error)}") from error
+            raise Refusal(f"{failure}, and nothing has changed: {said(error)}") from error
 
     def _go_on(self) -> bool:
         """End the suspension of the current plan; return whether it was suspended."""
@@ -510,29 +508,3 @@ def _read_plan(saved: Any) -> Plan | None:
 
 def _name_of(hook: object) -> str:
     return getattr(hook, "__name__", type(hook).__name__)
-
-
-def _number(given: object, error: str = "") -> int:
-    """Return an index; models write numbers as texts, too. Raises _Refusal."""
-    try:
-        if isinstance(given, str) or (isinstance(given, float) and given.is_integer()):
-            return int(given)
-    except ValueError:
-        pass
-    if isinstance(given, int) and not isinstance(given, bool):
-        return given
-    raise _Refusal(f"{error}Invalid type for argument 'subtask_idx'. Expected 'int', but got {given!r:.80}.")
-
-
-def _invalid(index: int | list[int], n_places: int, action: str = "") -> str:
-    valid = f"Must be between 0 and {n_places - 1}." if n_places else "The plan has no subtasks."
-    return f"Invalid subtask_idx '{index}'{action}. {valid}"
-
-
-def _revised(subtask: SubTask, given: SubTaskDraft | str) -> SubTask:
-    """Return a subtask with new words; one that the program made replaces it whole."""
-    revised = subtask_of(given)
-    if not isinstance(given, SubTask):
-        revised.state, revised.created_at = subtask.state, subtask.created_at
-        revised.outcome, revised.finished_at = subtask.outcome, subtask.finished_at
-    return revised

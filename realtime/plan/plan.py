@@ -41,6 +41,8 @@ class SubTask(SubTaskDraft, kw_only=True):
     state: State = "todo"
     created_at: str = msgspec.field(default_factory=wall_clock_local)
     finished_at: str | None = None
+    id: str = msgspec.field(default_factory=unique_id)
+    """The same wherever it stands, and whatever it is called. AgentScope has none."""
 
     @property
     def is_open(self) -> bool:

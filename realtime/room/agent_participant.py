@@ -160,7 +160,10 @@ class AgentParticipant:
         self._leaving = True  # If it ends before it has joined, the exception reports that.
         self.responses.clear()
         self._goes_on_by_itself = config.tool_auto_response is not False
+        plans = self.run.spec.plan_notebook
         self.run = self.agent.run()
+        if self.ready is not None:
+            self.run.plan.use(plans)  # It was here before, and its plan goes on.
         self.run.agent_id = self.agent.agent_id = self.id
         profile = self.agent.model.profile
         turns = TurnDetection(authority="client") if profile.supports_manual_turns else None

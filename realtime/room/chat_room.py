@@ -50,6 +50,8 @@ from realtime.state.log import Log
 from realtime.tool import DEFAULT_TIMEOUT_S
 
 MAX_HUMANS = 50
+POLICY = "policy"
+"""The name of the policy's state in that of its room."""
 
 
 def _check_floor(floor: object) -> None:
@@ -76,8 +78,8 @@ class ChatRoom(StateModule):
       agents get in turn.
     - `tool_timeout_s`: how long a tool of a thinking agent may run.
 
-    Its state is that of its agents, and what was said as it was heard: a room with agents of the same names goes on
-    from there.
+    Its state is that of its agents, what was said as it was heard, and that of a policy that has one: a room with
+    agents of the same names goes on from there. A human of the same name has said what they said before.
     """
 
     def __init__(
@@ -188,7 +190,13 @@ class ChatRoom(StateModule):
 
     def state_dict(self) -> dict[str, Any]:
         """Return the state of its agents, and its talk, as builtins."""
-        return save(self._people, self.turns.floor.state, self.turns.speaker)
+        state = save(self._people, self.turns.floor.state, self.turns.speaker)
+        return state if self._stateful_policy is None else {**state, POLICY: self._stateful_policy.state_dict()}
+
+    @property
+    def _stateful_policy(self) -> StateModule | None:
+        policy: object = self.policy
+        return policy if isinstance(policy, StateModule) else None
 
     def load_state_dict(self, state_dict: Mapping[str, Any], strict: bool = True) -> None:
         """Restore what `state_dict` returned; agents are found by their names.
@@ -198,7 +206,12 @@ class ChatRoom(StateModule):
         """
         if self._context.has_begun or self._context.is_over:
             raise UsageError("this room has begun: load the state into a new one", code="room_running")
+        policy = self._stateful_policy
+        if policy is not None and strict and POLICY not in state_dict:
+            raise KeyError("the state of the room lacks that of its policy")
         self.turns.floor.recall(restore(self._people, self.turns.floor.state, state_dict, strict))
+        if policy is not None and POLICY in state_dict:
+            policy.load_state_dict(state_dict[POLICY], strict)
         self.turns.agents.recall(state_dict.get("agents", {}))
 
     # -- without a server ------------------------------------------------------------------------------------------
@@ -283,7 +296,11 @@ class ChatRoom(StateModule):
                 human.tell(s.ServerRoomLeftEvent(participant_id=one.id, name=one.name, reason="away"))
         if self.floor is not None:
             human.tell(s.ServerRoomFloorEvent(participant_id=self.floor))
+        people.record.comes_back(human.id, human.name)
         people.record.tell_history(human, self.turns.transcription.pending)
+        for agent in people.agents:
+            if (plan := agent.run.plan.now()) is not None:
+                human.tell(plan)
         was_empty = not people.humans
         people.humans.append(human)
         people.come(me, told=human)

@@ -35,6 +35,8 @@ class Record:
         self._reader = ConversationReader(self.conversation)
         self._speakers: dict[str, str] = {}
         """Participants (by id) who said the latest items (by id); they may have left."""
+        self._earlier: set[str] = set()
+        """Items from before the room was saved."""
 
     def speakers_of(self, items: Iterable[Item]) -> dict[str, str]:
         """Return who said these items, where known, by item id."""
@@ -44,7 +46,14 @@ class Record:
         """Begin with what was said earlier, before anything is said."""
         for item in items:
             self.conversation.add(item)
+            self._earlier.add(item.id)
         self._speakers.update(speakers)
+
+    def comes_back(self, human_id: str, name: str) -> None:
+        """Let a human have said what is saved under their name."""
+        for item in self.conversation.items() if self._earlier else ():
+            if item.id in self._earlier and item.role == "user" and item.name == name:
+                self._speakers[item.id] = human_id
 
     def begin(self, runtime: Runtime) -> None:
         """Keep a log from now on."""

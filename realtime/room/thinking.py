@@ -7,6 +7,7 @@ from itertools import count
 from typing import Any
 
 from realtime.agent.base import AgentBase
+from realtime.agent.react import ReActAgent
 from realtime.agent.realtime import RealtimeAgent
 from realtime.errors import UsageError
 from realtime.model.base import RealtimeModel
@@ -54,6 +55,7 @@ class ThinkingAgent(RealtimeAgent):
         super().__init__(agent.name, "", make_voice(thinker), tool_timeout_s=tool_timeout_s)
         self.thinker = thinker
         self.thinking = agent
+        self.thinking_notebook = agent.plan_notebook if isinstance(agent, ReActAgent) else None
         self.is_silent = is_silent
 
 

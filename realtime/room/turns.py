@@ -209,6 +209,8 @@ class RoomTurns:
                 self.consider()
             case c.ClientToolResultEvent():
                 self._answer_tool(human, event)
+            case c.ClientPlanEditEvent():
+                self._edit_plan(human, event)
             case c.ClientItemTruncateEvent() | c.ClientPlaybackAckEvent():
                 pass
             case _:
@@ -229,6 +231,13 @@ class RoomTurns:
         self._record.tell(s.AgentItemDoneEvent(item=item, **human.who))
         self._take(*self.questions.typed(asks, human, Utterance(item.id, human.id, human.name, text=text)))
         self.consider()
+
+    def _edit_plan(self, human: HumanParticipant, event: c.ClientPlanEditEvent) -> None:
+        """Change the plan of the agent that has it: plans of a room belong to all its humans. Raises ClientError."""
+        agent = next((one for one in self._people.agents if not one.is_away and one.run.plan.has(event.plan_id)), None)
+        if agent is None:
+            raise ClientError("no agent in the room follows this plan now", code="plan_replaced")
+        agent.run.plan.edit(event, human.name, lambda error: human.refuse(error, event.event_id))
 
     def _answer_tool(self, human: HumanParticipant, event: c.ClientToolResultEvent) -> None:
         """Pass on a tool result. Raises ClientError if it is refused."""

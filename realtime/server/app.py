@@ -31,6 +31,7 @@ from realtime.server.rooms import Rooms
 from realtime.server.router import voice_router
 from realtime.server.settings import ServerSettings
 from realtime.server.socket_endpoint import SocketEndpoint
+from realtime.server.user_memories import MakeMemory
 from realtime.server.warming import Warming
 from realtime.state.sessions import StoredSession
 from realtime.version import __version__
@@ -95,6 +96,7 @@ def create_app(
     engine: SpeechEngine | None = None,
     warming: Warming | None = None,
     session: StoredSession | None = None,
+    memory: MakeMemory | None = None,
 ) -> FastAPI:
     """Create an application with socket, page, API and endpoints.
 
@@ -103,9 +105,9 @@ def create_app(
     what other agents need (`a2a_router`).
 
     `info` answers `/api/info`; without it, the answer is the model of the latest call. `offer` answers `/api/models`;
-    without it, there is nothing to choose. `page_providers`, `cases`, `rooms`, `engine`, `warming` and
-    `session` go to `voice_router`. `/readyz` waits for the embedded model, and calls `is_ready`. `lifespan` is
-    FastAPI's.
+    without it, there is nothing to choose. `page_providers`, `cases`, `rooms`, `engine`, `warming`,
+    `session` and `memory` go to `voice_router`. `/readyz` waits for the embedded model, and calls `is_ready`.
+    `lifespan` is FastAPI's.
     `app.state.calls` holds the calls, `app.state.settings` the settings, and `app.state.connections` counts connections
     under `realtime serve`.
     """
@@ -121,6 +123,7 @@ def create_app(
         engine=engine,
         warming=warming,
         session=session,
+        memory=memory,
     )
     calls, folder = router.calls, page_folder()
     others = _a2a_routers(make_agent, settings, gate, calls)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import logging
+import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, cast
 from urllib.parse import quote
@@ -16,6 +17,7 @@ from realtime.call.session import Session
 from realtime.errors import BadOption, RealtimeError, StoreError, UsageError
 from realtime.event import server as s
 from realtime.event.base import Item
+from realtime.runtime import unique_id
 from realtime.state.sessions import MAX_ID_BYTES, SessionWriter, StoredSession
 
 logger = logging.getLogger(__name__)
@@ -30,6 +32,10 @@ CLOSE_S = 5.0
 """Seconds that the end of a server waits for saving."""
 SETTINGS = frozenset(("name", "sys_prompt", "voice", "greeting", "fillers", "idle_prompt_s", "turn_detection"))
 """Parts of a state that the program decides: a caller gets those of its present version."""
+_RANDOM_ID = re.compile("item_[0-9A-Za-z]{16,}")
+"""Ids of items that no other call has: ours, and those of providers."""
+_ID_NAMES = frozenset(("id", "item_id", "_last_reply_id", "recorded_ids"))
+"""Under which names a state has ids of items."""
 _NOTABLE = (s.AgentResponseDoneEvent, s.AgentItemAddedEvent, s.AgentInputTranscriptionDoneEvent, s.ServerCustomEvent)
 """Events after which there may be something to remember."""
 
@@ -251,8 +257,28 @@ def _restore(agent: RealtimeAgent, state: Any) -> None:
     """Give the agent what was remembered. Raises an error of any kind for the state of something else."""
     if not isinstance(state, Mapping) or "conversation" not in state:
         raise UsageError("it is not the state of a RealtimeAgent", code="bad_state")
-    agent.load_state_dict({name: one for name, one in state.items() if name not in SETTINGS}, strict=False)
+    kept = {name: one for name, one in _with_free_ids(state).items() if name not in SETTINGS}
+    agent.load_state_dict(kept, strict=False)
     agent.conversation = _latest(agent.conversation)
+
+
+def _with_free_ids(state: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the state with new ids for items of a client.
+
+    It may number its items anew in each call.
+    """
+    items = state["conversation"]
+    ids = [item.get("id") for item in items if isinstance(item, Mapping)] if isinstance(items, list) else []
+    chosen = {one: f"item_{unique_id()}" for one in ids if isinstance(one, str) and not _RANDOM_ID.fullmatch(one)}
+
+    def renamed(value: Any, name: str) -> Any:
+        if isinstance(value, Mapping):
+            return {key: renamed(one, key) for key, one in value.items()}
+        if isinstance(value, list):
+            return [renamed(one, name) for one in value]
+        return chosen.get(value, value) if name in _ID_NAMES and isinstance(value, str) else value
+
+    return {name: renamed(one, name) for name, one in state.items()} if chosen else dict(state)
 
 
 def _latest(items: Sequence[Item]) -> Sequence[Item]:

@@ -20,6 +20,7 @@ from realtime.server.archive import Archive, no_such_token
 from realtime.server.caller_sessions import CallerSessions
 from realtime.server.connections import NOTICE_EVERY_S, OpenFiles
 from realtime.server.recordings import Recordings
+from realtime.server.user_memories import UserMemories
 
 if TYPE_CHECKING:
     from realtime.call.recording import Recorder
@@ -75,6 +76,7 @@ class Calls:
         recordings: Recordings | None = None,
         files: OpenFiles | None = None,
         callers: CallerSessions | None = None,
+        memories: UserMemories | None = None,
     ) -> None:
         self.archive = archive
         """Stores calls beyond this process; None: they are not stored."""
@@ -82,6 +84,8 @@ class Calls:
         """Records the audio of calls that consent; None: nothing is recorded."""
         self.callers = callers
         """What agents remember of the users who call them; None: nothing."""
+        self.memories = memories
+        """The long-term memories of the users who call; None: there are none."""
         self.sessions: dict[str, Session] = {}
         """By `call_id`."""
         self.make_runtime: Callable[[asyncio.AbstractEventLoop], Runtime] = Runtime.of_loop

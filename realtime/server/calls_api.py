@@ -12,8 +12,7 @@ import re
 import shlex
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, Annotated, Concatenate, Literal, ParamSpec, Protocol, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, Concatenate, Literal, ParamSpec, Protocol, TypeVar
 
 import msgspec
 from fastapi import APIRouter, Header, Query, Request, Response, params
@@ -25,7 +24,8 @@ from realtime.call.session import Session
 from realtime.errors import ClientError
 from realtime.event import server as s
 from realtime.event.reply import AgentEvent
-from realtime.runtime import iso
+from realtime.interop import DIALECTS, dump
+from realtime.interop.calls import projection_of, user_name_of
 from realtime.server.byte_ranges import UnsatisfiableRangeError, byte_range
 from realtime.server.calls import Calls
 from realtime.server.gate import Gate
@@ -33,7 +33,7 @@ from realtime.server.settings import ServerSettings
 from realtime.state.gist import Gist
 from realtime.state.latency import latencies, percentile
 from realtime.state.log import AudioRun, Entry, last_seq_of
-from realtime.state.replies import ReplyProjection, messages
+from realtime.state.replies import messages
 from realtime.state.store import CallInfo, PageCursor
 from realtime.state.store import page as page_of
 from realtime.state.transcript import as_srt, as_text, lines_of
@@ -104,7 +104,8 @@ def calls_router(
 ) -> APIRouter:
     """Return a router for reading, listing and deleting calls.
 
-    It serves `GET {prefix}/api/calls`, and for each call `GET`, `DELETE`, `GET .../events` (SSE), `GET .../messages`,
+    It serves `GET {prefix}/api/calls`, and for each call `GET`, `DELETE`, `GET .../events` (SSE), `GET .../messages`
+    (`?format=` names another project's, one of `realtime.interop.DIALECTS`),
     `GET .../transcript?form=text|srt|json`, `GET .../record` (the object that its agent filled in), `GET .../sound`
     (WAV, where it was recorded), `GET .../latency` (what the user waited), `GET .../tasks` (its background tools) and
     `DELETE .../tasks/{task_id}`; with `cases` also `GET .../report` (HTML), `GET .../case` (zip) and, where they are
@@ -170,15 +171,19 @@ def calls_router(
 
     @router.get("/{call_id}/messages")
     @guarded
-    async def messages_of(request: Request, call_id: str, user: str) -> Response:
+    async def messages_of(
+        request: Request, call_id: str, user: str, dialect: Annotated[str | None, Query(alias="format")] = None
+    ) -> Response:
+        if dialect is not None and dialect not in DIALECTS:
+            raise _Refused(422, "unknown_format", f"a format is one of {', '.join(DIALECTS)}")
         found = await shelf.find(call_id, user)
         entries = await shelf.entries(call_id)
-        projection = _projection(found)
+        projection = projection_of(found)
         events: list[AgentEvent] = []
         async for entry in _politely(entries):
             events += projection.push(entry)
         events += projection.settle()
-        told = await asyncio.to_thread(lambda: [message.model_dump() for message in messages(events)])
+        told = await asyncio.to_thread(_dumped, events, dialect)
         return JSONResponse({"call_id": call_id, "messages": told, "gaps": _gaps(found, entries)})
 
     @router.get("/{call_id}/transcript")
@@ -188,7 +193,7 @@ def calls_router(
         entries = await shelf.entries(call_id)
         recordings = calls.recordings
         sound = await recordings.sound(call_id) if recordings is not None else None
-        name = _user_name(found)
+        name = user_name_of(found)
         since_ms = None if sound is None else sound.voice_from_ms
         lines = await asyncio.to_thread(lines_of, entries, user_name=name, voice_from_ms=since_ms)
         if form == "json":
@@ -500,6 +505,13 @@ class _Follower:
             self._unsubscribe()
 
 
+def _dumped(events: list[AgentEvent], dialect: str | None) -> list[dict[str, Any]]:
+    """Return the messages of reply events as JSON, perhaps in a dialect."""
+    if dialect is not None:
+        return dump(messages(events), dialect)
+    return [message.model_dump() for message in messages(events)]
+
+
 async def _politely(entries: Sequence[Entry]) -> AsyncIterator[s.ServerEvent]:
     """Yield a log's events and regularly let other tasks run."""
     for number, entry in enumerate(entries, 1):
@@ -517,7 +529,7 @@ class _Writer:
 
     def __init__(self, info: CallInfo, vocabulary: Vocabulary, after: int) -> None:
         self._after = after
-        self._projection = _projection(info) if vocabulary == "reply" else None
+        self._projection = projection_of(info) if vocabulary == "reply" else None
 
     def frames(self, event: s.ServerEvent) -> Iterator[bytes]:
         if self._projection is None:
@@ -538,25 +550,6 @@ class _Writer:
 def _frame(event: s.ServerEvent | AgentEvent, seq: int | None) -> bytes:
     place = b"id: %d\n" % seq if seq is not None else b""
     return b"%sevent: %s\ndata: %s\n\n" % (place, event.type.encode(), _encode(event))
-
-
-def _projection(info: CallInfo) -> ReplyProjection:
-    start = datetime.fromisoformat(info.created_at or "1970-01-01T00:00:00.000Z").astimezone(UTC)
-
-    def created_at_of(ts_ms: int) -> str:
-        return iso((start + timedelta(milliseconds=ts_ms)).timestamp())
-
-    tools = [tool["name"] for tool in info.config.get("tools") or () if isinstance(tool.get("name"), str)]
-    return ReplyProjection(
-        info.session_id,
-        created_at_of=created_at_of,
-        client_tools=tools,
-        user_name=_user_name(info),
-    )
-
-
-def _user_name(info: CallInfo) -> str:
-    return str(info.config.get("user_name") or "user")
 
 
 async def _whole(sound: Sound) -> AsyncIterator[bytes]:

@@ -20,6 +20,7 @@ from realtime.server.short_lived import MAX_BYTES, MAX_KEYS, ShortLived
 
 PREFIX = "ek_"
 DEFAULT_S = 600
+MAX_USER_CHARS = 128
 
 
 class ExpiresAfter(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -40,6 +41,8 @@ class Secret(msgspec.Struct, frozen=True):
     """The sessions a secret opens: their settings; None: the defaults."""
 
     session: Session | None
+    user: str | None
+    """The user of the calls; None: no particular one."""
 
 
 class ClientSecrets:
@@ -48,17 +51,22 @@ class ClientSecrets:
     def __init__(self, *, max_secrets: int = MAX_KEYS, max_bytes: int = MAX_BYTES) -> None:
         self._secrets: ShortLived[Secret] = ShortLived(PREFIX, max_keys=max_secrets, max_bytes=max_bytes)
 
-    def issue(self, body: bytes, runtime: Runtime) -> Json:
+    def issue(self, body: bytes, runtime: Runtime, user: str | None = None) -> Json:
         """Issue a secret for a JSON `body`: `value`, `expires_at` (epoch seconds), and the whole `session`.
 
-        Raises EventRefusal where the request is invalid or too many secrets are still valid.
+        `user` is whose calls it opens. Raises EventRefusal where the request is invalid or too many secrets are still
+        valid.
         """
         asked = read_as(SecretRequest, body or b"{}")
         session = default_session(DEFAULT_MODEL, 0) | {"id": runtime.new_id("sess")}
         if asked.session is not None:
             session = merged(session, asked.session) | {"model": asked.session.model or DEFAULT_MODEL}
         seconds = (asked.expires_after or ExpiresAfter()).seconds
-        made = self._secrets.issue(Secret(asked.session), seconds=seconds, n_bytes=len(body), runtime=runtime)
+        if user is not None and not 0 < len(user) <= MAX_USER_CHARS:
+            raise EventRefusal(
+                f"A user has 1 to {MAX_USER_CHARS} characters.", code="invalid_value", param="OpenAI-Safety-Identifier"
+            )
+        made = self._secrets.issue(Secret(asked.session, user), seconds=seconds, n_bytes=len(body), runtime=runtime)
         if made is None:
             raise EventRefusal(
                 "Too many client secrets are valid at once: try again later.", code="rate_limit_exceeded"

@@ -14,6 +14,8 @@ from realtime.server.socket_endpoint import SocketEndpoint, turned_away
 logger = logging.getLogger(__name__)
 
 PATH = "/api-ws/v1/realtime"
+USER = "dashscope"
+"""The user of a call whose key names none."""
 DENIAL = "websocket.http.response"
 """The ASGI extension that lets a handshake be refused with any status; without it, the status is 403."""
 
@@ -21,8 +23,8 @@ DENIAL = "websocket.http.response"
 def dashscope_endpoint(endpoint: SocketEndpoint) -> APIRouter:
     """Return a router with the WebSocket `/api-ws/v1/realtime?model=...`.
 
-    The server's token, if any, is the API key: `Authorization: Bearer`. A wrong key gets HTTP 401, a missing model
-    HTTP 400. `make_agent` finds the name of the model in `config.model`.
+    The server's token, if any, is the API key: `Authorization: Bearer`; or a client token, whose user calls then. A
+    wrong key gets HTTP 401, a missing model HTTP 400. `make_agent` finds the name of the model in `config.model`.
     """
     gate = endpoint.gate
     router = APIRouter()
@@ -31,7 +33,7 @@ def dashscope_endpoint(endpoint: SocketEndpoint) -> APIRouter:
     async def dashscope_realtime(websocket: WebSocket) -> None:
         if await turned_away(websocket, gate.wrong_origin(websocket)):
             return
-        if not gate.shows_token(websocket):
+        if not gate.opens_call(websocket):
             await _deny(websocket, 401, "InvalidApiKey: this server's token is the key to give")
             return
         model = websocket.query_params.get("model")
@@ -42,7 +44,15 @@ def dashscope_endpoint(endpoint: SocketEndpoint) -> APIRouter:
         dialect = DashScopeDialect(model, runtime, idle_s=endpoint.settings.limits.idle_s)
         await websocket.accept()
         session_id = runtime.new_id("session")
-        await endpoint.serve(websocket, dialect, user="dashscope", session_id=session_id, only_call=dialect)
+        named = gate.caller(websocket)
+        await endpoint.serve(
+            websocket,
+            dialect,
+            user=named or USER,
+            session_id=session_id,
+            user_is_known=named is not None,
+            only_call=dialect,
+        )
 
     return router
 

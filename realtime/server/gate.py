@@ -81,15 +81,26 @@ class Gate:
         """
         return self._wrong_token(request, also) is None
 
+    def opens_call(self, request: HTTPConnection, also: Sequence[str] = ()) -> bool:
+        """Whether the request has what opens a call: a client token, or what `shows_token` asks for.
+
+        `also` as for `shows_token`.
+        """
+        token = self._client_token(request, also)
+        return self.shows_token(request, also) if token is None else self.client_tokens.find(token) is not None
+
     def page_session(self, request: HTTPConnection) -> str | None:
         """Open a session for a page opened with the right token; None where it has one or needs none."""
         if self._token is None or self._has_session(request) or not self.shows_token(request):
             return None
         return self._sessions.open(self._now())
 
-    def caller(self, request: HTTPConnection) -> str | None:
-        """Return the user that the request's client token was made for; None: the token names none."""
-        token = self._client_token(request)
+    def caller(self, request: HTTPConnection, also: Sequence[str] = ()) -> str | None:
+        """Return the user that the request's client token was made for; None: the token names none.
+
+        `also` as for `shows_token`.
+        """
+        token = self._client_token(request, also)
         opens = self.client_tokens.find(token) if token is not None else None
         return opens.user_id if opens is not None else None
 
@@ -128,9 +139,9 @@ class Gate:
         # Too long to guess, so an old one is no guess that slows others at this address.
         return None if self.client_tokens.find(token) is not None else _Denied(OLD_CLIENT_TOKEN)
 
-    def _client_token(self, request: HTTPConnection) -> str | None:
+    def _client_token(self, request: HTTPConnection, also: Sequence[str] = ()) -> str | None:
         """Return the client token that the request shows, valid or not."""
-        shown = [token for token in _tokens_shown(request) if token and token.startswith(CLIENT_TOKEN_PREFIX)]
+        shown = [token for token in (*_tokens_shown(request), *also) if token and token.startswith(CLIENT_TOKEN_PREFIX)]
         # A server's own token may begin like a client token.
         own = self._token is not None and shown and secrets.compare_digest(_bytes(shown[0]), self._token)
         return shown[0] if shown and not own else None
@@ -144,7 +155,7 @@ class Gate:
         if self._token is None or self._has_session(request):
             return None
         # No guess either: the page in a frame shows it wherever a page shows its token.
-        if self._client_token(request) is not None:
+        if self._client_token(request, also) is not None:
             return _Denied(ONLY_CALLS)
         given = [token for token in (*_tokens_shown(request), *also) if token]
         if not given:

@@ -10,11 +10,12 @@ from realtime.agent import RealtimeAgent
 from realtime.errors import BadOption
 from realtime.room.human_participant import HumanParticipant
 
-AGENT_PARAMETERS = ("user", "config", "call_id", "greets")
+AGENT_PARAMETERS = ("user", "known_user", "config", "call_id", "greets")
 MakeAgent = Callable[..., RealtimeAgent | HumanParticipant | Awaitable[RealtimeAgent | HumanParticipant]]
 """A function, plain or async, that makes an agent or human participant.
 
-It is given those of `user` (str), `config` (SessionConfig), `call_id` (str) and `greets` (bool: whether clients of this
+It is given those of `user` (str), `known_user` (str or None: the user, if the client's token names it; `user` may be a
+name that the client has made up), `config` (SessionConfig), `call_id` (str) and `greets` (bool: whether clients of this
 vocabulary expect an agent that speaks first) that it has parameters for, by name.
 """
 

@@ -23,6 +23,10 @@ from realtime.tool.mcp.of_client import ClientServers
 logger = logging.getLogger(__name__)
 
 PATH = "/v1/realtime"
+USER = "openai"
+"""The user of a call whose key names none."""
+USER_HEADER = "openai-safety-identifier"
+"""By which OpenAI's clients name the user for whom their program asks."""
 OTHER_PATHS = (PATH, f"{PATH}/calls", f"{PATH}/sessions", f"{PATH}/transcription_sessions")
 """Where clients offer WebRTC, or ask for a beta session."""
 BETA_SUBPROTOCOL = "openai-beta.realtime-v1"
@@ -38,9 +42,10 @@ def openai_endpoint(endpoint: SocketEndpoint) -> APIRouter:
 
     The server's token, if any, is the API key: `Authorization: Bearer`, or for pages the subprotocol
     `openai-insecure-api-key.TOKEN` beside `realtime`. `POST /v1/realtime/client_secrets` exchanges it for a short-lived
-    key (`realtime.server.client_secrets`). `GET /v1/models` lists the names that settings route, and one for the rest:
-    every name opens a session. A wrong key gets an error event, then the socket is closed. `make_agent`
-    finds the name of the model in `config.model`.
+    key (`realtime.server.client_secrets`), for the user whom the header `OpenAI-Safety-Identifier` names, if any. A
+    client token opens sessions as well, as its user. `GET /v1/models` lists the names that settings route, and one for
+    the rest: every name opens a session. A wrong key gets an error event, then the socket is closed. `make_agent` finds
+    the name of the model in `config.model`.
     """
     calls, gate, settings = endpoint.calls, endpoint.gate, endpoint.settings
     secrets = ClientSecrets()
@@ -59,7 +64,7 @@ def openai_endpoint(endpoint: SocketEndpoint) -> APIRouter:
             if not gate.shows_token(request):
                 raise _wrong_key()
             body = await _body(request, body_bytes)
-            made = secrets.issue(body, calls.make_runtime(asyncio.get_running_loop()))
+            made = secrets.issue(body, calls.make_runtime(asyncio.get_running_loop()), request.headers.get(USER_HEADER))
             return JSONResponse(made, headers={"cache-control": "no-store"})
         except EventRefusal as error:
             return _http_error(error)
@@ -104,7 +109,7 @@ def openai_endpoint(endpoint: SocketEndpoint) -> APIRouter:
         )
         await websocket.accept(dialect.subprotocol)
         # A server's own token may begin like a secret; where no token is needed, a secret still has to be valid.
-        is_known = secret is not None or (gate.shows_token(websocket) and (value is None or settings.token is not None))
+        is_known = secret is not None or (gate.opens_call(websocket) and (value is None or settings.token is not None))
         error = _impossible(websocket) if is_known else _wrong_key()
         if error is not None:
             logger.warning("a socket was refused: %s", error.message)
@@ -113,7 +118,15 @@ def openai_endpoint(endpoint: SocketEndpoint) -> APIRouter:
             await websocket.close(*dialect.farewell())
             return
         session_id = runtime.new_id("session")
-        await endpoint.serve(websocket, dialect, user="openai", session_id=session_id, only_call=dialect)
+        named = secret.user if secret is not None else gate.caller(websocket)
+        await endpoint.serve(
+            websocket,
+            dialect,
+            user=named or USER,
+            session_id=session_id,
+            user_is_known=named is not None,
+            only_call=dialect,
+        )
 
     return router
 

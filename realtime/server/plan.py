@@ -15,6 +15,7 @@ from fastapi import FastAPI
 from realtime.demo.room import NAME as DEMO
 from realtime.demo.room import VOICES, demo_agent, demo_room
 from realtime.errors import UsageError
+from realtime.memory import SqliteLongTermMemory
 from realtime.model.base import RealtimeModel
 from realtime.model.local.chat import language_model_from_environment
 from realtime.model.local.choices import choice_of
@@ -53,6 +54,8 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     """URLs and commands of MCP servers, whose tools all agents get (`realtime.server.remote_tools`)."""
     session: str | None = None
     """Where agents keep what they know of their callers (`realtime.state.open.open_session`); None: nowhere."""
+    memory: str | None = None
+    """The file of the long-term memories of their users (`SqliteLongTermMemory`); None: there are none."""
     settings: ServerSettings = msgspec.field(default_factory=ServerSettings)
     log_level: str = "warning"
 
@@ -82,6 +85,7 @@ def app_of(
     cases = make_cases(plan.settings) if make_cases is not None else None
     remote = RemoteTools(plan.mcp, say)
     session = open_session(plan.session) if plan.session is not None else None
+    memory = partial(SqliteLongTermMemory, plan.memory) if plan.memory is not None else None
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
@@ -103,6 +107,7 @@ def app_of(
             lifespan=lifespan,
             warming=warming,
             session=session,
+            memory=memory,
         )
     is_private = plan.settings.hosts is not None and not plan.settings.trust_forwarded
     opener = partial(_open_model, product=product_of(plan.settings))
@@ -120,6 +125,7 @@ def app_of(
         lifespan=lifespan,
         warming=house.warming,
         session=session,
+        memory=memory,
     )
 
 

@@ -23,6 +23,7 @@ from realtime.server.connections import OpenFiles
 from realtime.server.embedding import client_route
 from realtime.server.gate import Gate
 from realtime.server.make_agent import MakeAgent, check_make_agent
+from realtime.server.memories_api import memories_router
 from realtime.server.models import PAGE_PROVIDERS
 from realtime.server.models import page_providers as providers_with_key
 from realtime.server.recordings import Recordings
@@ -31,6 +32,7 @@ from realtime.server.rooms import Rooms
 from realtime.server.rooms_router import rooms_router, short_body
 from realtime.server.settings import ServerSettings
 from realtime.server.socket_endpoint import SocketEndpoint, chosen_dialect, refuse, turned_away
+from realtime.server.user_memories import MakeMemory, UserMemories
 from realtime.server.warming import Warming, embedded_model_of
 from realtime.state.open import open_store
 from realtime.state.quota import Quota
@@ -61,6 +63,7 @@ def voice_router(
     engine: SpeechEngine | None = None,
     warming: Warming | None = None,
     session: StoredSession | None = None,
+    memory: MakeMemory | None = None,
 ) -> VoiceRouter:
     """Return a router with the WebSocket `{prefix}/ws/{user_id}/{session_id}` and the calls over HTTP.
 
@@ -76,7 +79,8 @@ def voice_router(
     rooms at `{prefix}/rooms/{room_id}/ws`; None: there are none. `engine` holds the speech parts of its calls; None:
     the installed ones. `warming` loads the embedded model when the application starts; None: that which `make_agent`
     names, if any. `session` keeps what the agents remember of users whose client token names them, for their next
-    call (docs/memory.md); it stays open. When the application stops, its calls are ended.
+    call (docs/memory.md); it stays open. `memory` makes the long-term memory of such a user, for agents that have none,
+    and for `{prefix}/api/memories` (`realtime.server.memories_api`). When the application stops, its calls are ended.
     """
     settings = settings or ServerSettings()
     offered = providers_with_key() if page_providers is None else page_providers
@@ -92,6 +96,7 @@ def voice_router(
         recordings=recordings,
         files=OpenFiles(settings.reserved_files),
         callers=CallerSessions(session) if session is not None else None,
+        memories=UserMemories(memory) if memory is not None else None,
     )
 
     rules = Rules(settings.keep_s, settings.keep_bytes)
@@ -172,6 +177,8 @@ def voice_router(
                 dependencies=dependencies,
             )
         )
+    if calls.memories is not None:
+        parts.append(memories_router(calls.memories, gate, settings, prefix, dependencies=dependencies))
     for part in parts:
         router.routes.extend(part.routes)
     return router

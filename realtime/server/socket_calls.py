@@ -220,6 +220,7 @@ class SocketCalls:
             return await make_agent_of(
                 self.client.make_agent,
                 user=self.client.user,
+                known_user=self.client.user if self.client.user_is_known else None,
                 config=settings,
                 call_id=call_id,
                 # Pages and SDKs of other vocabularies wait for their user's first words.
@@ -234,6 +235,11 @@ class SocketCalls:
                 remembered = await callers.begin(made, self.client.user)
                 made = remembered.agent
             participant, settled = _run_of(made, speaker, config)
+            memories = self.client.calls.memories
+            if isinstance(participant, AgentRun) and memories is not None and self.client.user_is_known:
+                of_user = memories.of(self.client.user)
+                if of_user is not None:
+                    participant.remember_user(of_user)
             if isinstance(participant, AgentRun) and isinstance(self.dialect, OpenAIDialect):
                 participant.client_servers = self.dialect.servers
             return participant, settled, remembered

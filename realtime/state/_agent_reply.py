@@ -6,8 +6,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, assert_never
 
+import msgspec
+
 from realtime.event import reply as r
 from realtime.event import server as s
+from realtime.event.base import UsageDetail
 from realtime.event.meaning import Report
 from realtime.message import (
     Base64Source,
@@ -373,7 +376,7 @@ class AgentReply:
     def finish_response(self, event: s.AgentResponseDoneEvent) -> None:
         """End a response; the reply ends with it unless tools or a new link continue it."""
         asks = any(call.complete and not call.answered for call in self._calls.values())
-        self._end_model_call(event.input_tokens, event.output_tokens)
+        self._end_model_call(event.input_tokens, event.output_tokens, event.usage_detail)
         self._over_ms = self.out.ts_ms
         if self._interrupted:
             self._stop_calls(INTERRUPTED_BY_USER)
@@ -391,7 +394,7 @@ class AgentReply:
         elif event.status == "cancelled":
             self._interrupted = True
 
-    def _end_model_call(self, input_tokens: int, output_tokens: int) -> None:
+    def _end_model_call(self, input_tokens: int, output_tokens: int, detail: UsageDetail | None = None) -> None:
         self.response_id = None
         for item_id, content_index in [*self._audio]:
             self.end_audio(item_id, content_index)
@@ -399,7 +402,10 @@ class AgentReply:
             self.end_thought(item_id)
         for call in self._calls.values():
             self._end_input(call)
-        self._emit(r.ModelCallEndEvent, input_tokens=input_tokens, output_tokens=output_tokens, metadata=self._metadata)
+        told = {} if detail is None else msgspec.structs.asdict(detail)
+        counts = {name: count for name, count in told.items() if count is not None}
+        metadata = {**self._metadata, "usage_detail": counts} if counts else self._metadata
+        self._emit(r.ModelCallEndEvent, input_tokens=input_tokens, output_tokens=output_tokens, metadata=metadata)
 
     def end(self) -> None:
         """End the reply with the played words, when it is completed."""

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Self, cast
 
-from realtime.errors import ClientError, StoreError, UsageError
+from realtime.errors import ClientError, UsageError
 from realtime.options import PositiveInt, checked
+from realtime.state.redis_client import redis_client, redis_errors
 from realtime.state.sessions import StoredSession
 
 if TYPE_CHECKING:
@@ -50,16 +49,14 @@ class RedisSession(StoredSession):
         **kwargs: Any,
     ) -> None:
         super().__init__()
-        try:
-            from redis import asyncio as redis
-        except ImportError:
-            raise UsageError(
-                "RedisSession needs the package redis: pip install -e '.[redis]' in the folder of this project, "
-                "or pip install redis",
-                code="missing_package",
-            ) from None
-        self._client: Redis = redis.Redis(
-            host=host, port=port, db=db, password=password, connection_pool=connection_pool, **kwargs
+        self._client = redis_client(
+            "RedisSession",
+            host=host,
+            port=port,
+            db=db,
+            password=password,
+            connection_pool=connection_pool,
+            **kwargs,
         )
         self.key_ttl = key_ttl
         self.key_prefix = key_prefix
@@ -95,7 +92,7 @@ class RedisSession(StoredSession):
 
     async def _read(self, session_id: str, user_id: str) -> bytes | None:
         key = self.key_of(session_id, user_id)
-        with _redis_errors():
+        with redis_errors():
             data = await (self._client.get(key) if self.key_ttl is None else self._client.getex(key, ex=self.key_ttl))
         # A client of the program may decode what it gets.
         return data.encode("utf-8", "surrogatepass") if isinstance(data, str) else data
@@ -107,7 +104,7 @@ class RedisSession(StoredSession):
     async def _delete(self, user_id: str) -> None:
         keys = await self._keys(user_id)
         if keys:
-            with _redis_errors():
+            with redis_errors():
                 await self._client.delete(*keys)
 
     async def drop_before(self, wall_s: float) -> int:
@@ -118,13 +115,13 @@ class RedisSession(StoredSession):
         """Return the keys of a user's sessions. Raises StoreError."""
         beginning, _, end = self.key_of("\0", user_id).partition("\0")
         pattern = "".join(f"\\{one}" if one in _IN_PATTERNS else one for one in beginning) + "*" + end
-        with _redis_errors():
+        with redis_errors():
             found = {key async for key in self._client.scan_iter(match=pattern, count=_KEYS_AT_ONCE)}
         return [key if isinstance(key, str) else key.decode("utf-8", "surrogateescape") for key in found]
 
     async def _write(self, session_id: str, user_id: str, data: bytes, over: str | None = None) -> bool:
         key, ttl = self.key_of(session_id, user_id), self.key_ttl
-        with _redis_errors():
+        with redis_errors():
             if over is None:
                 await self._client.set(key, data, ex=ttl)
                 return True
@@ -132,19 +129,3 @@ class RedisSession(StoredSession):
             # The client's stubs know texts as arguments only; it sends bytes as they are.
             script: Any = self._client.eval(_PUT_OVER, 1, key, cast(str, data), over, lasts)
             return bool(await script)
-
-
-@contextmanager
-def _redis_errors() -> Iterator[None]:
-    """Translate errors inside to StoreError."""
-    from redis import exceptions
-
-    try:
-        yield
-    except (exceptions.RedisError, OSError) as error:
-        code = "store_failed"
-        if isinstance(error, exceptions.OutOfMemoryError):
-            code = "store_full"
-        elif isinstance(error, exceptions.ReadOnlyError):
-            code = "store_read_only"
-        raise StoreError(f"Redis: {error}", code=code) from error

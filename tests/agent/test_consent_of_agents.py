@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+from collections.abc import AsyncGenerator, Callable
 
 import pytest
 
@@ -11,8 +12,9 @@ from realtime.agent import Delegate
 from realtime.event import client as c
 from realtime.event import server as s
 from realtime.message import PermissionRule
+from realtime.model.local.language_model import Prompt, Reply, ReplyText
 from realtime.tool import Toolkit
-from tests.agent.consent_call import Table, Waiter, asked_call
+from tests.agent.consent_call import AskedCall, Table, Waiter, asked_call
 from tests.agent.thinking import call, react, say
 
 pytestmark = pytest.mark.virtual_time
@@ -120,6 +122,73 @@ async def test_a_tool_of_a_delegate_asks_aloud_within_its_call() -> None:
         receipt = await made.until_receipt()
         assert (receipt["answer"], receipt["done"], table.booked) == ("yes", "success", [(3, "Friday")])
         await made.until(lambda: "Result: Booked by the office.." in made.said)
+
+
+class Talker(Waiter):
+    """Leaves tables to the office, and talks at length about all else."""
+
+    def __init__(self) -> None:
+        super().__init__((("ask_the_office", '{"query": "a table"}'),))
+
+    async def respond(self, prompt: Prompt) -> AsyncGenerator[Reply, None]:
+        last = prompt.history[-1]
+        if last.tool_result is not None:
+            yield ReplyText("The office is on it.")
+        elif last.role == "system":
+            yield ReplyText("The office has answered.")
+        elif "weather" in last.text:
+            yield ReplyText("It rains here all day long, and tomorrow it will rain as well. " * 3)
+        else:
+            async for one in super().respond(prompt):
+                yield one
+
+
+def plays_on(made: AskedCall) -> None:
+    """Nothing stops the reply."""
+
+
+def by_cancel(made: AskedCall) -> None:
+    made.receive(c.ClientResponseCancelEvent())
+
+
+def by_voice(made: AskedCall) -> None:
+    made.sends("Stop.")
+
+
+@pytest.mark.parametrize("happens", [plays_on, by_cancel, by_voice])
+async def test_a_delegate_in_the_background_asks_after_its_reply_in_the_next_silence(
+    happens: Callable[[AskedCall], None],
+) -> None:
+    """Listeners get the same events as within a reply. What ends another reply does not end the question."""
+    table, may_ask = Table(), asyncio.Event()
+
+    async def look_up(day: str) -> str:
+        """Find free tables."""
+        await may_ask.wait()
+        return "four free"
+
+    table.tools.register(look_up)
+    office = react([call("look_up", "call_a", day="Friday")], [TABLE], say("Booked."), toolkit=table.tools)
+    desk = Toolkit([Delegate(office, "ask_the_office", "Books tables.")])
+    async with asked_call(desk, Talker()) as made:
+        await made.says(BOOK)
+        await made.until(lambda: "The office is on it." in made.said)
+        await asyncio.sleep(3)
+        await made.says("Tell me about the weather.")
+        await made.until(lambda: any("rains" in words for words in made.said))
+        may_ask.set()
+        await made.until(lambda: made.custom("consent_question") != [])
+        (asking,) = [one for one in made.of(s.AgentResponseToolUseDoneEvent) if not one.item_id]
+        assert (asking.tool_use.name, asking.tool_use.state) == ("book_table", "asking")
+        assert (made.custom("consent_question")[0]["state"], made.states) == ("waiting", [])
+        happens(made)
+        await made.until_state("heard")
+        assert made.said.count(QUESTION) == 1
+        await asyncio.sleep(0.5)
+        await made.says("Yes.")
+        receipt = await made.until_receipt()
+        assert (receipt["answer"], receipt["done"], table.booked) == ("yes", "success", [(4, "Friday")])
+        await made.until(lambda: made.said[-1] == "The office has answered.")
 
 
 async def test_always_accepts_the_first_suggested_rule() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -11,6 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from realtime.agent import Delegate
 from realtime.agent.realtime import RealtimeAgent
 from realtime.audio.playback import WallClockPlayback
 from realtime.call.session import Session
@@ -19,14 +21,19 @@ from realtime.event import server as s
 from realtime.event.base import AudioFormat
 from realtime.event.config import SessionConfig, TurnDetection
 from realtime.runtime import Runtime
+from realtime.tool import Toolkit
 from tests.agent.consent_call import Table
 from tests.agent.fakes import ListSink, listener_into
+from tests.agent.test_delegate_providers import given
 from tests.agent.test_dropped_socket import Log
+from tests.agent.thinking import call as tool_call
+from tests.agent.thinking import react, say
 from tests.model.emulator import Session as Provider
 from tests.model.providers import DASHSCOPE, GEMINI, OPENAI, Fake
 
 USE = ("book_table", {"people": 4, "day": "Friday"})
 QUESTION = "Shall I book a table for four people on Friday?"
+CONSENT: dict[str, Any] = {"name": "book_table", "output": "", "confirmed": True}
 SHORT = b"\x01\x02" * 4_800
 PUSH_TO_TALK = SessionConfig(turn_detection=TurnDetection(authority="client"))
 
@@ -62,10 +69,13 @@ class ProviderCall:
 
 
 @asynccontextmanager
-async def provider_call(fake: Fake, table: Table, config: SessionConfig | None = None) -> AsyncIterator[ProviderCall]:
+async def provider_call(
+    fake: Fake, table: Table | Toolkit, config: SessionConfig | None = None
+) -> AsyncIterator[ProviderCall]:
     async with fake.service() as service:
         runtime = Runtime()
-        agent = RealtimeAgent("Friday", "Be nice.", fake.model(service), toolkit=table.tools, fillers=())
+        toolkit = table.tools if isinstance(table, Table) else table
+        agent = RealtimeAgent("Friday", "Be nice.", fake.model(service), toolkit=toolkit, fillers=())
         session = Session(participant=agent.run(), runtime=runtime, session_id="session1")
         view = listener_into(ListSink(), runtime, clock=WallClockPlayback(24_000))
         session.attach(view)
@@ -223,6 +233,47 @@ async def test_gemini_gets_a_provisional_result_and_the_real_one_later() -> None
         receipt = await made.until_receipt()
         assert (table.booked, receipt["answer"], receipt["words"]) == ([(4, "Friday")], "yes", "Yes.")
         await provider.when(lambda: "booked for 4 on Friday" in json.dumps(provider.sent("clientContent")))
+
+
+@pytest.mark.parametrize("fake", [OPENAI, DASHSCOPE, GEMINI], ids=["openai", "dashscope", "gemini"])
+async def test_an_agent_in_the_background_asks_when_its_reply_is_over_and_its_call_has_one_result(fake: Fake) -> None:
+    """The voice's model has the call's result by then: it is given no provisional one."""
+    table, may_ask = Table(), asyncio.Event()
+
+    async def look_up(day: str) -> str:
+        """Find free tables."""
+        await may_ask.wait()
+        return "four free"
+
+    table.tools.register(look_up)
+    steps = [tool_call("look_up", "call_a", day="Friday")], [tool_call(USE[0], "call_b", **USE[1])], say("Booked.")
+    office = react(*steps, toolkit=table.tools)
+    desk = Toolkit([Delegate(office, "ask_the_office", "Books tables.")])
+    async with provider_call(fake, desk, PUSH_TO_TALK) as made:
+        provider = await made.service.session()
+        made.feed(1_000)
+        made.session.receive(c.ClientAudioCommitEvent())
+        await provider.when(lambda: fake.commits(provider))
+        await fake.call_tool(provider, "call_1", use=("ask_the_office", {"query": "a table"}))
+        await provider.when(lambda: len(given(fake, provider)) == 1)
+        await fake.speak(provider, "I am on it.", SHORT)
+        await made.log.until(lambda: "I am on it." in [one.text for one in made.session.conversation.items()])
+        n_asked = len(provider.sent(fake.asks))
+        may_ask.set()
+        asked = await provider.until(fake.asks, n_asked + 1)
+        await provider.when(lambda: QUESTION in json.dumps(provider.frames))
+        if fake is OPENAI:
+            await speak_beside(provider, asked, QUESTION, 1)
+        else:
+            await fake.speak(provider, QUESTION, SHORT)
+        await made.until_state("heard")
+        (told,) = given(fake, provider)
+        assert "runs in the background" in told
+        made.session.receive(c.ClientToolResultEvent(id=made.custom("consent_question")[0]["tool_call_id"], **CONSENT))
+        receipt = await made.until_receipt()
+        assert (table.booked, receipt["heard_whole"], receipt["done"]) == ([(4, "Friday")], True, "success")
+        await provider.when(lambda: "Booked." in json.dumps(provider.frames))
+        assert {event.code for event in made.log.of(s.AgentErrorEvent)} <= {"unsupported_tools"}
 
 
 @pytest.mark.parametrize("fake", [DASHSCOPE, GEMINI], ids=["dashscope", "gemini"])

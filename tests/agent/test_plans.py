@@ -18,6 +18,7 @@ from tests.plan.plans import make_plan, notebook_with, states
 pytestmark = pytest.mark.virtual_time
 
 CREATE = call("create_plan", "c1", name="Trip", description="Go.", expected_outcome="Gone.", subtasks=["Book", "Pack"])
+REST = {"description": "As it says.", "expected_outcome": "Done."}
 FINISH = call("finish_subtask", "c2", subtask_idx=0, subtask_outcome="Booked.")
 
 
@@ -38,6 +39,19 @@ async def test_the_agent_makes_a_plan_and_follows_it() -> None:
     for request, words in zip(requests_of(agent), says, strict=True):
         assert words in request.texts[-1]
     assert states(notebook) == ["done", "in_progress"]
+    assert all(b"<system-hint>" not in msg.to_json() for msg in await remembered(agent))
+
+
+async def test_after_fifty_changes_the_context_still_has_one_hint() -> None:
+    changes = [
+        [call("revise_current_plan", f"c{n}", subtask_idx=0, action="add", subtask={"name": f"Step {n}", **REST})]
+        for n in range(50)
+    ]
+    agent = react([CREATE], *changes, say("Planned."), plan_notebook=PlanNotebook(), max_iters=60)
+    await agent(HELLO)
+    await agent(UserMsg("Ada", "And now?"))
+    assert [len(hints) for hints in hints_of(agent)] == [1] * 53
+    assert "- [ ] Step 49" in hints_of(agent)[-1][0]
     assert all(b"<system-hint>" not in msg.to_json() for msg in await remembered(agent))
 
 

@@ -210,6 +210,56 @@ async def test_a_question_of_a_delegate_comes_with_the_reply_and_is_answered_by_
         assert [block.state for block in question.get_content_blocks("tool_call")] == ["finished"]
 
 
+async def test_a_question_after_the_reply_comes_with_the_next_replies_until_it_is_answered() -> None:
+    """Of a delegate in the background. What listens to all has it at once."""
+    paid: list[int] = []
+
+    async def look_up(name: str) -> str:
+        """Finds an account."""
+        await asyncio.sleep(8)
+        return "7"
+
+    def pay(amount: int) -> None:
+        """Pays."""
+        paid.append(amount)
+
+    steps = [call("look_up", "call_a", name="Ann")], [call("pay", "call_b", amount=5)], in_words("Paid.")
+    cashier = react(*steps, toolkit=Toolkit([look_up], confirm=[pay]))
+    toolkit = Toolkit([Delegate(cashier, "cashier", "Pays.")])
+    async with started(toolkit=toolkit, answers=False) as (agent, link, out):
+
+        def answer(message: base.ResponseCreate) -> None:
+            n_asked = len(link.got(base.ResponseCreate))
+            if n_asked == 1:
+                use(link, "call_1", "cashier", '{"query": "Pay five."}')
+            else:
+                say(link, f"Answer {n_asked}.")
+
+        link.answer = answer
+        first = await agent.reply(UserMsg("user", "Pay five."))
+        assert first.get_text_content() == "Answer 2."
+        await asyncio.sleep(10)
+        (heard,) = [one for one in out if isinstance(one, s.AgentResponseToolUseDoneEvent) and not one.item_id]
+        assert heard.tool_use.state == "asking"
+        again = await all_of(agent.reply_stream(UserMsg("user", "Well?")))
+        check_replies(again, complete=False)
+        seen = []
+        async for event in agent.reply_stream(UserMsg("user", "And now?")):
+            seen.append(event)
+            if isinstance(event, RequireUserConfirmEvent):
+                consent = ConfirmResult(confirmed=True, tool_call=event.tool_calls[0])
+                await agent.send(UserConfirmResultEvent(reply_id=event.reply_id, confirm_results=[consent]))
+        for events, text in ((again, "Answer 3."), (seen, "Answer 4.")):
+            reply, question = fold_messages(events)
+            assert reply.get_text_content() == text
+            (asking,) = question.get_content_blocks("tool_call")
+            assert (asking.id, asking.name) == (heard.tool_use.id, "pay")
+        await asyncio.sleep(5)
+        assert paid == [5]
+        last = await all_of(agent.reply_stream(UserMsg("user", "Thanks.")))
+        assert len(fold_messages(last)) == 1
+
+
 async def test_a_reply_can_be_stopped_by_an_event() -> None:
     """EVT-15: the agent takes the user's wish; what it does not wait for is refused.
 

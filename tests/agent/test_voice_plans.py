@@ -74,6 +74,20 @@ async def test_the_voice_makes_a_plan_and_follows_it() -> None:
         assert plans(made)[-1] is None
 
 
+async def test_after_fifty_changes_the_context_still_has_one_hint() -> None:
+    """It stands in the instructions, and no item of the conversation has one."""
+    step = {"description": "As it says.", "expected_outcome": "Done."}
+    given = [{"subtask_idx": 0, "action": "add", "subtask": {"name": f"Step {n}", **step}} for n in range(50)]
+    changes = [(f"r{n}", "revise_current_plan", json.dumps(one)) for n, one in enumerate(given)]
+    async with call(plan_notebook=PlanNotebook()) as made:
+        await acts(made, CREATE, *changes)
+        told = [update.settings.instructions for update in made.link.got(base.SessionUpdate)]
+        assert len(told) == 51
+        assert {one.count("<system-hint>") for one in told} == {1}
+        assert "- [ ] Step 49" in told[-1]
+        assert not [item for item in made.session.conversation.items() if "<system-hint>" in item.text]
+
+
 async def test_the_hint_follows_the_clients_instructions_too() -> None:
     notebook = await notebook_with("todo")
     async with call(plan_notebook=notebook, config=SessionConfig(instructions="Be a pirate.")) as made:

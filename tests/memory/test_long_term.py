@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 from realtime.errors import StoreError, UsageError
 from realtime.memory import LongTermMemoryBase, SqliteLongTermMemory
-from realtime.memory.long_term import quoted
 from realtime.message import Msg, SystemMsg, TextBlock, UserMsg
+from realtime.message.remembered import quoted
 from realtime.module import StateModule
 from realtime.session import SqliteSession
 

@@ -27,7 +27,7 @@ def test_a_plan_is_dumped_whole_in_the_order_of_its_fields_and_read_again() -> N
         *("id", "name", "description", "expected_outcome", "subtasks", "created_at", "state", "finished_at", "outcome")
     ]
     done, todo = dumped["subtasks"]
-    fields = ["name", "description", "expected_outcome", "outcome", "state", "created_at", "finished_at"]
+    fields = ["name", "description", "expected_outcome", "outcome", "state", "created_at", "finished_at", "id"]
     assert [*done] == [*todo] == fields
     assert (done["state"], done["outcome"]) == ("done", "Found.")
     assert (todo["state"], todo["outcome"], todo["finished_at"]) == ("todo", None, None)

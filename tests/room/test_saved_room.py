@@ -2,7 +2,10 @@
 
 import asyncio
 import json
+import subprocess
+import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -12,6 +15,9 @@ from realtime.module import StateModule
 from realtime.room import ChatRoom
 from realtime.room.floor import addressed
 from tests.room.rooms import TalkModel, agent, anna_in, house
+from tests.volumes import HANG_S
+
+ROOT = Path(__file__).resolve().parents[2]
 
 pytestmark = pytest.mark.virtual_time(limit_s=7_200)
 
@@ -42,6 +48,32 @@ async def test_a_room_goes_on_where_a_saved_one_stopped(tmp_path: Path) -> None:
         assert [event.item.text for event in ben.events if event.type == "agent_item_added"] == told
         await ben.writes("Alice, do you remember?")
         assert home.talk()[-1] == ("Alice", "We spoke before.")
+
+
+def in_a_process(url: str, *lines: str) -> Any:
+    """Let the saved room go on with these lines, in a process of its own."""
+    command = [sys.executable, "-m", "tests.room.saved_room", url, *lines]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=HANG_S, check=False)
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+@pytest.mark.parametrize("url", ["json:{here}", "sqlite:{here}/rooms.db"])
+def test_a_room_of_two_agents_and_two_people_goes_on_in_another_process(url: str, tmp_path: Path) -> None:
+    """Again and again: what was heard, what each agent knows of it, whose turn it is, and who said what, by name."""
+    url = url.format(here=tmp_path)
+    first = in_a_process(url, "Anna: Good morning.", "Ben: Hello to all of you.")
+    talk = [["Anna", "Good morning."], ["Bob", "I am Bob."], ["Ben", "Hello to all of you."], ["Alice", "I am Alice."]]
+    assert (first["talk"], first["told"]["Anna"], first["chosen"]) == (talk, [], 2)
+    second = in_a_process(url, "Ben: Where were we?", "Anna: At names.")
+    more = [["Ben", "Where were we?"], ["Bob", "I am Bob."], ["Anna", "At names."], ["Alice", "I am Alice."]]
+    assert (second["talk"], second["chosen"]) == ([*talk, *more], 4)
+    assert second["told"] == {"Ben": talk, "Anna": [*talk, *more[:2]]}
+    for name, known in second["known"].items():
+        assert known == [["assistant", text] if who == name else ["user", f"[{who}]: {text}"] for who, text in talk]
+    third = in_a_process(url, "Cleo: May I come in?")
+    assert third["talk"] == [*talk, *more, ["Cleo", "May I come in?"], ["Bob", "I am Bob."]]
+    assert (third["told"], third["ids"]) == ({"Cleo": [*talk, *more]}, first["ids"])
 
 
 async def test_what_is_being_said_is_saved_as_far_as_it_was_heard() -> None:

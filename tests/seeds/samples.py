@@ -21,6 +21,7 @@ LONGEST = 100
 """More lines than any sample has."""
 CODE = (ast.Import, ast.ImportFrom, ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Await, ast.AsyncFor)
 PREFIX = re.compile(r"\bagentscope(\.realtime\b)?")
+AGENTFLOW = re.compile(r"\bagentflow\.core\.state(\.message(_block)?)?\b")
 
 
 @dataclass(frozen=True)
@@ -34,9 +35,11 @@ class Sample:
     def rewritten(self) -> str:
         """The code with the package's own name: `agentscope.realtime` is `realtime`, `agentscope.x` is `realtime.x`.
 
-        Arguments that are left out, as in `ReActAgent(...)`, are those of the name `elided`.
+        Agentflow's messages are those of `realtime.interop.agentflow_message`. Arguments that are left out, as in
+        `ReActAgent(...)`, are those of the name `elided`.
         """
-        return PREFIX.sub("realtime", self.code).replace("(...)", "(**elided)")
+        ours = AGENTFLOW.sub("realtime.interop.agentflow_message", PREFIX.sub("realtime", self.code))
+        return ours.replace("(...)", "(**elided)")
 
 
 def all_samples(folder: Path) -> list[Sample]:

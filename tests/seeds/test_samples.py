@@ -11,6 +11,7 @@ import inspect
 import io
 import json
 import os
+import re
 import sys
 import tomllib
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -25,6 +26,7 @@ from realtime import agent as agents
 from realtime.agent import ReActAgent
 from realtime.event import ReplyStartEvent
 from realtime.formatter import DashScopeChatFormatter
+from realtime.interop import agentflow_message, dump, load
 from realtime.message import AssistantMsg, ToolCallBlock, UserMsg
 from realtime.model import DashScopeChatModel
 from realtime.plan import PlanNotebook
@@ -73,6 +75,16 @@ ANSWERS: dict[str, list[list[Frame]]] = {
 """What the chat service says to samples; to all others it says hello."""
 
 
+class Graph:
+    """An agent of ours in the place of a graph of Agentflow's: its messages go in and come out."""
+
+    async def ainvoke(self, state: Names) -> Names:
+        (asked,) = load([one.model_dump() for one in state["messages"]], "agentflow")
+        reply = await thinker()(asked)
+        told = [agentflow_message.Message.model_validate(one) for one in dump([reply], "agentflow")]
+        return {"messages": [*state["messages"], *told]}
+
+
 @asynccontextmanager
 async def page(sample: Sample, folder: Path, asked: list[Asked]) -> AsyncIterator[Names]:
     """What a page has set up before a sample: an agent, a message, a session that was saved. Tasks that the sample
@@ -86,6 +98,9 @@ async def page(sample: Sample, folder: Path, asked: list[Asked]) -> AsyncIterato
     known = asyncio.all_tasks()
     try:
         yield {
+            "Message": agentflow_message.Message,
+            "TokenUsages": agentflow_message.TokenUsages,
+            "app": Graph(),
             "PlanNotebook": PlanNotebook,
             "plan_notebook": PlanNotebook(),
             **{name: getattr(agents, name) for name in agents.__all__},
@@ -367,6 +382,9 @@ LEFT: dict[str, tuple[Callable[[Names], Any], Any]] = {
     "003:391": (lambda left: left["MyAgent"]().state_dict(), {"memory": {"messages": []}, "name": "Friday"}),
     "003:442": (lambda left: saved_by(left["session"])["agent"] == left["agent"].state_dict(), True),
     "003:447": (lambda left: left["agent"].name, "Friday"),
+    "004:43": (lambda left: (left["msg"].message_id, left["msg"].role), ("msg-001", "user")),
+    "004:51": (lambda left: (left["msg"].metadata, left["msg"].content[0].text), ({"source": "api"}, "Hello, world!")),
+    "004:233": (lambda left: (left["usages"].total_tokens, left["usages"].audio_tokens), (470, 0)),
     "003:567": (
         lambda left: [left[f"{name}_model"].voice for name in ("dashscope", "openai", "gemini")],
         ["Cherry", "alloy", "Puck"],
@@ -377,6 +395,12 @@ LEFT: dict[str, tuple[Callable[[Names], Any], Any]] = {
 
 def saved_by(session: JSONSession) -> Any:
     return json.loads(session.path_of("user_1").read_text(encoding="utf-8"))
+
+
+async def a_graph_that_was_asked(left: Names, printed: Output) -> None:
+    """AFL-41: the printed loop over the messages of a reply."""
+    assert printed.readouterr().out == f"Hello\n{ANSWER}\n"
+    assert [one.role for one in left["result"]["messages"]] == ["user", "assistant"]
 
 
 CHECKS: dict[str, Callable[[Names, Output], Awaitable[None]]] = {
@@ -394,7 +418,24 @@ CHECKS: dict[str, Callable[[Names, Output], Awaitable[None]]] = {
     "003:406": an_agent_that_was_restored,
     "003:596": an_agent_that_was_ready,
     "003:626": a_server_that_answers,
+    "004:250": a_graph_that_was_asked,
 }
+
+
+# -- JSON --------------------------------------------------------------------------------------------------------------
+
+
+def test_the_printed_json_of_java_is_read_and_written_equal(source_documents: Path) -> None:
+    """JAV-11: a message, and blocks alone, which are put into one."""
+    (document,) = (source_documents / "seeds").glob("002_*.txt")
+    printed = [json.loads(one) for one in re.findall(r"^```json\n(.*?)^```", document.read_text(), re.M | re.S)]
+    assert [sorted(one) for one in printed] == [
+        ["text", "type"],
+        ["content", "id", "metadata", "name", "role", "timestamp"],
+    ]
+    for one in printed:
+        whole = one if "content" in one else {"role": "USER", "content": [one]}
+        assert dump(load(whole, "java1"), "java1") == [whole]
 
 
 # -- finding and judging them ------------------------------------------------------------------------------------------

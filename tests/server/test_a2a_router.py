@@ -67,7 +67,7 @@ def sending(*parts: Json, **more: Any) -> Json:
 
 
 async def test_one_card_serves_clients_of_both_versions() -> None:
-    """A2A-14, A2A-15: name, description, url, version, capabilities, modes and skills, in the shape of either version."""
+    """A2A-14, A2A-15: name, description, url, version, capabilities, modes, skills, in the shape of either version."""
     async with serving(settings=GUARDED) as place:
         answer = await place.get(CARD)
         card = answer.json()

@@ -91,7 +91,8 @@ def fresh(folder: Path) -> list[str]:
     """The command of a fresh environment into which the project was installed without extras."""
     place = folder / "venv"
     subprocess.run([sys.executable, "-m", "venv", place], check=True)
-    subprocess.run([place / "bin" / "pip", "install", "--quiet", ROOT], check=True)
+    env = {name: value for name, value in os.environ.items() if name != "SSL_CERT_FILE"}
+    subprocess.run([place / "bin" / "pip", "install", "--quiet", ROOT], check=True, env=env)
     return [str(place / "bin" / "realtime")]
 
 

@@ -16,9 +16,9 @@ from realtime.agent import RealtimeAgent
 from realtime.commands.serve import session_url
 from realtime.errors import BadOption, StoreError, UsageError
 from realtime.message import TextBlock
-from realtime.model.base import ModelInput, ResponseCreate
+from realtime.model.base import AudioCommit, ModelInput, ResponseCreate
 from realtime.model.chat.base import ChatModelBase, ChatResponse
-from realtime.model.scripted import PROFILE, ScriptedModel, Speak
+from realtime.model.scripted import PROFILE, ScriptedModel, Speak, Step, Transcribe
 from realtime.plan import PlanNotebook
 from realtime.server import caller_sessions
 from realtime.server.app import create_app
@@ -44,7 +44,7 @@ def friday(sys_prompt: str = "You are Friday.", greeting: str = "", plan: PlanNo
 
 
 class Counting(ScriptedModel):
-    """Says how many items of the user its conversation has."""
+    """Says how many items of the user its conversation has. Speech is understood as one sentence."""
 
     def __init__(self) -> None:
         super().__init__(self._answer, profile=PROFILE, strict=False)
@@ -53,7 +53,9 @@ class Counting(ScriptedModel):
         self._history = parts["history"]
         return await super().connect(**parts)
 
-    def _answer(self, message: ModelInput) -> list[Speak]:
+    def _answer(self, message: ModelInput) -> list[Step]:
+        if isinstance(message, AudioCommit):
+            return [Transcribe("I am Ann.")]
         if not isinstance(message, ResponseCreate):
             return []
         turns = sum(item.role == "user" for item in self._history())

@@ -14,6 +14,7 @@ from realtime.agent import RealtimeAgent
 from realtime.errors import ClientError, StoreError
 from realtime.event import model as m
 from realtime.event.reply import ReplyStartEvent, read_reply_event
+from realtime.interop import DIALECTS, load
 from realtime.message import Msg, fold_messages
 from realtime.model.base import ModelInput, ResponseCreate
 from realtime.model.script import CallTools, Emit, Speak, Step
@@ -148,6 +149,17 @@ async def test_reply_events_cut_off_anywhere_fold_to_the_same_messages(tmp_path:
             ("assistant", "Friday", "I heard you."),
         ]
         assert transcript["gaps"] == []
+
+
+async def test_messages_are_told_in_the_form_of_another_project(tmp_path: Path) -> None:
+    async with keeping(tmp_path) as place:
+        call_id = await one_call(place)
+        ours = [Msg.model_validate(one) for one in (await told(place, f"/{call_id}/messages"))["messages"]]
+        for dialect in DIALECTS:
+            theirs = await told(place, f"/{call_id}/messages", format=dialect)
+            assert load(theirs["messages"], dialect) == ours
+        refused = await place.get(f"/api/calls/{call_id}/messages?user=user1&format=odd")
+        assert (refused.status, json.loads(refused.body)["code"]) == (422, "unknown_format")
 
 
 async def test_the_thoughts_of_a_call_are_stored_and_in_no_transcript(tmp_path: Path) -> None:

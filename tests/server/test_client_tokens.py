@@ -1,6 +1,7 @@
 """Client tokens: keys of short life to calls, which an application's backend gets for its pages."""
 
 import json
+import ssl
 from typing import Any
 
 import httpx
@@ -19,8 +20,10 @@ from tests.server.harness import Place, echo_agent, serving
 GUARDED = ServerSettings(token="secret", drain_s=0)
 
 
-async def ask(place: Place, body: Any = None, key: str = "secret") -> httpx.Response:
-    async with httpx.AsyncClient() as backend:
+async def ask(
+    place: Place, body: Any = None, key: str = "secret", trusting: ssl.SSLContext | bool = True
+) -> httpx.Response:
+    async with httpx.AsyncClient(verify=trusting) as backend:
         headers = {"authorization": f"Bearer {key}"}
         return await backend.post(f"{place.url}/api/client_tokens", json=body or {}, headers=headers)
 

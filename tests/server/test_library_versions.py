@@ -36,7 +36,9 @@ def test_both_libraries_are_capped() -> None:
 @pytest.mark.parametrize("highest", [False, True], ids=["lowest", "highest"])
 def test_sockets_work_with_these_versions(highest: bool, tmp_path: Path) -> None:
     pip = [sys.executable, "-m", "pip", "--disable-pip-version-check", "--no-input", "install", "-qq", "--no-deps"]
-    installed = subprocess.run([*pip, "--target", str(tmp_path), *accepted(highest)], capture_output=True, text=True)
+    bare = {name: value for name, value in os.environ.items() if name != "SSL_CERT_FILE"}
+    command = [*pip, "--target", str(tmp_path), *accepted(highest)]
+    installed = subprocess.run(command, env=bare, capture_output=True, text=True)
     assert installed.returncode == 0, installed.stderr
     env = {**os.environ, "PYTHONPATH": os.pathsep.join([str(tmp_path), str(ROOT)])}
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "no:xdist", *TESTS]

@@ -139,7 +139,7 @@ def test_everybody_in_a_room_has_a_lane_and_the_floor_is_told(tmp_path: Path) ->
 
 
 def test_a_report_has_each_plan_as_far_as_it_came(tmp_path: Path) -> None:
-    """A program's own event may have the same name, and is left out."""
+    """What the user has changed by hand is a moment. A program's own event may have the same name, and is left out."""
     call = CallWriter("planned")
     trip = Plan(name="Trip", description="Go.", expected_outcome="Gone.", subtasks=["Book", "Pack"])  # type: ignore[list-item]  # texts become subtasks
     call.at(500, s.ServerCustomEvent(name="plan_updated", value={"plan": trip.model_dump()}))
@@ -147,7 +147,14 @@ def test_a_report_has_each_plan_as_far_as_it_came(tmp_path: Path) -> None:
     trip.suspend()
     for ms, plan in ((700, trip.model_dump()), (900, None), (950, {"name": "Sale"}), (960, "all")):
         call.at(ms, s.ServerCustomEvent(name="plan_updated", value={"plan": plan}))
-    (plan,) = run_of(call.record(), tmp_path)["plans"]
+    edit = {"type": "mark_subtask", "subtask_id": trip.subtasks[0].id, "state": "done"}
+    call.at(800, s.ServerCustomEvent(name="plan_updated", value={"plan": None, "edited": {"by": "", "edit": edit}}))
+    call.at(970, s.ServerCustomEvent(name="plan_updated", value={"plan": None, "edited": {"by": "Ann", "edit": None}}))
+    run = run_of(call.record(), tmp_path)
+    assert [(one["who"], one["what"], one["text"]) for one in run["moments"]] == [
+        ("user", "changed the plan", "mark subtask")
+    ]
+    (plan,) = run["plans"]
     assert (plan["name"], plan["state"]) == ("Trip", "suspended")
     assert [(one["name"], one["state"]) for one in plan["subtasks"]] == [("Book", "done"), ("Pack", "todo")]
 

@@ -95,7 +95,7 @@ def test_a_part_is_installed_from_its_lock_by_hash(dev: ModuleType, project: Pat
     dev.install("test", (3, 11, 7))
     locked, linked = commands.ran
     assert {"--require-hashes", "--no-deps", str(dev.lock_file("test"))} <= set(locked)
-    assert linked[-2:] == ["--editable", f"{project}[openai,gemini,dashscope,anthropic,mcp,redis,ears,test]"]
+    assert linked[-2:] == ["--editable", f"{project}[openai,gemini,dashscope,anthropic,mcp,redis,a2a,mem0,ears,test]"]
 
 
 def test_the_second_run_installs_nothing_until_something_changes(

@@ -29,7 +29,7 @@ def test_tests_in_upstreams_shapes_run_against_this_project(tool: ModuleType, cl
     verdict = tool.judge(clone / "tests" / "shapes_test.py", REASONS)
     assert verdict.title == "shapes_test: 5 of 8"
     assert {test: wrong for test, wrong in verdict.outcomes.items() if wrong} == {
-        "Failing.test_what_is_not_built_fails": "NotImplementedError: realtime has no RedisMemory",
+        "Failing.test_what_is_not_built_fails": "NotImplementedError: realtime has no AsyncSQLAlchemyMemory",
         "Failing.test_a_failure_is_told": "AssertionError: 1 != 2",
         "Failing.test_a_skipped_test_has_not_passed": "skipped: no redis",
     }

@@ -35,15 +35,22 @@ def test_both_ends_are_heard_and_metered(page: Page, lab: Callable[..., Serving]
     until(page, "client.state === 'ended' && !client.microphone.isOpen")
 
 
-def test_a_tool_of_the_page_runs_and_its_result_is_spoken(page: Page, lab: Callable[..., Serving]) -> None:
+@pytest.mark.parametrize(
+    "tool",
+    [
+        "'area', {description: 'Work out an area.', run: ({width, height}) => width * height}",
+        "'area', ({width, height}) => width * height",
+        "{node: 'TOOL', name: 'area', handler: async ({width, height}) => width * height}",
+    ],
+    ids=["name and tool", "name and function", "one object"],
+)
+def test_a_tool_of_the_page_runs_and_its_result_is_spoken(page: Page, lab: Callable[..., Serving], tool: str) -> None:
     """AFL-24: tools of the browser are registered by name on the client.
 
     RTA-20: declared by the client, called by the model, computed in JavaScript, told by the model in its answer.
     """
     lab(f"{HERE / 'scripted_app.py'}:make_calculator", *KEPT)
-    page.evaluate(
-        """client.registerTool('area', {description: 'Work out an area.', run: ({width, height}) => width * height})"""
-    )
+    page.evaluate(f"client.registerTool({tool})")
     page.evaluate("client.sendText('How large is it?')")
     until(page, "client.messages.list.at(-1)?.text === 'It has 41369.' && told.levels.agent > 0")
     assert said(page)[:2] == [("user", "How large is it?"), ("tool", "41369")]

@@ -13,6 +13,7 @@ from tests.agent.consent_call import sound
 from tests.web.acoustics import Microphone, say_until
 from tests.web.conftest import OpenPage, Serve
 from tests.web.pages import HEARING, snapshot, start_talking, until, write
+from tests.web.plan_app import WANTS, WHERE
 from tests.web.rooms import ADA_S, ADA_WORDS, CUT, SILENT, STORY, RoomServing, agent, heard_ms, names, said, talk
 
 HERE = Path(__file__).parent
@@ -71,6 +72,27 @@ def test_a_spoken_yes_consents_and_leaves_a_receipt(page: Page, serve: Serve) ->
     tool.get_by_text("You agreed by voice").click()
     expect(tool.locator(".receipt dd")).to_contain_text([ASKS, "to its end", "Yes", "it was done"])
     expect(page.locator(".bubble.agent .words").last).to_have_text("I was told: booked for 5 on Friday.")
+
+
+def test_a_person_changes_the_plan_by_keyboard_and_the_agent_goes_by_that(page: Page, serve: Serve) -> None:
+    """The agent knows of its plan what the hint says; what is not done in order is refused in words."""
+    page.goto(serve(f"{HERE / 'plan_app.py'}:make_booker", *KEPT).address)
+    write(page, WANTS)
+    rows = page.get_by_role("group", name="The agent’s plan").get_by_role("listitem")
+    train, room, table = "a train to Oslo", "a room at the harbour", "a table for two"
+    expect(rows).to_have_text([f"In progress{train}", f"To do{room}", f"To do{table}"])
+    page.get_by_role("checkbox", name=table).press("Space")
+    expect(page.locator("#notices")).to_contain_text(f"named '{train}' is not done yet")
+    page.get_by_role("checkbox", name=train).press("Space")
+    expect(rows).to_have_text([f"Done{train}", f"In progress{room}", f"To do{table}"])
+    page.get_by_role("button", name="Change plan: Oslo").press("Enter")
+    page.get_by_role("button", name=f"Rename: {room}").press("Enter")
+    page.keyboard.type("a bed by the sea")
+    page.keyboard.press("Enter")
+    page.get_by_role("button", name=f"Remove: {table}").press("Enter")
+    expect(rows).to_have_count(2)
+    write(page, WHERE)
+    expect(page.locator(".bubble.agent .words").last).to_contain_text("Now it is a bed by the sea.")
 
 
 @pytest.fixture

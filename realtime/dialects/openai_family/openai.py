@@ -73,6 +73,9 @@ class OpenAIDialect(FamilyDialect[w.ClientFrame, OpenAIReplies, FollowingListene
         self._encoder: tuple[str, g711.Encoder] | None = None
         self._offered: set[str] = set()
         """Tools that the client declared with a request."""
+        self._has_begun = False
+        self._begins = False
+        """Whether items that come next are from before this call."""
 
     def _make_replies(self) -> OpenAIReplies:
         return OpenAIReplies(self._frame, self._new_event_id)
@@ -284,6 +287,8 @@ class OpenAIDialect(FamilyDialect[w.ClientFrame, OpenAIReplies, FollowingListene
         return self._encoder[1].push(event.delta)
 
     def _told(self, event: s.ServerEvent) -> list[str]:
+        if self._is_earlier(event):
+            return []
         match event:
             case s.AgentResponseToolUseDeltaEvent(tool_use=call) | s.AgentResponseToolUseDoneEvent(tool_use=call):
                 remote = None if self._is_client_tool(call.name) else self._remote.told(event)
@@ -312,6 +317,21 @@ class OpenAIDialect(FamilyDialect[w.ClientFrame, OpenAIReplies, FollowingListene
             case _:
                 transcribes = self._session["audio"]["input"]["transcription"] is not None
                 return self._input.told(event, transcribes=transcribes)
+
+    def _is_earlier(self, event: s.ServerEvent) -> bool:
+        """Whether it tells of an item from before this call: sessions of these clients begin without any.
+
+        Those come right after the agent is ready.
+        """
+        if isinstance(event, s.AgentItemAddedEvent | s.AgentItemDoneEvent):
+            if self._begins and ("create", event.item.id) not in self._asked:
+                self._replies.hide(event.item.id)
+                return True
+        elif isinstance(event, s.AgentReadyEvent):
+            self._begins, self._has_begun = not self._has_begun, True
+            return False
+        self._begins = False
+        return False
 
     def _added(self, event: s.AgentItemAddedEvent) -> list[str]:
         item = event.item

@@ -17,6 +17,7 @@ from realtime.model.chat.failures import (
     retry_after_s,
     sdk,
     shown_address,
+    with_http_client,
 )
 from realtime.model.chat.families import FAMILIES
 from realtime.model.chat.sdk_model import (
@@ -81,7 +82,9 @@ class AnthropicChatModel(SdkChatModel):
         super().__init__(model_name, stream, **settings)
         anthropic = sdk("anthropic", "anthropic", "anthropic")
         key, key_from = key_of(type(self).__name__, api_key, self.family.key_variables)
-        self.client: Any = client_of(anthropic.AsyncAnthropic, {"api_key": key}, for_client)
+        self.client: Any = client_of(
+            anthropic.AsyncAnthropic, {"api_key": key}, for_client, with_http_client(anthropic.DefaultAsyncHttpxClient)
+        )
         self.client.max_retries = 0
         address = shown_address(str(self.client.base_url))
         self.endpoint = Endpoint(

@@ -9,6 +9,7 @@ from typing import Any
 
 import pybase64
 
+from realtime.certificates import trusted_certificates
 from realtime.errors import UsageError
 from realtime.model.chat.answer import Answer
 from realtime.model.chat.arguments import Json, StructuredModel, function_of
@@ -93,7 +94,12 @@ class GeminiChatModel(SdkChatModel):
         named = part_of(for_client.get("http_options"), "base_url") or os.environ.get(_BASE_URL)
         address_from = f"{_BASE_URL} or `http_options`"
         check_no_query(named, address_from)
-        self.client: Any = client_of(genai.Client, {"api_key": key} if key else {}, for_client)
+        self.client: Any = client_of(
+            genai.Client,
+            {"api_key": key} if key else {},
+            for_client,
+            lambda given: _with_certificates(given, genai.types.HttpOptions),
+        )
         self.endpoint = Endpoint(
             f"the language model at {shown_address(str(named))}" if named else self.family.title,
             shown_address(str(named or self.family.address)),
@@ -244,3 +250,15 @@ def _name(reason: object) -> str:
     """Return the name of an enumeration's value, "" for anything else."""
     name = getattr(reason, "value", reason)
     return name if isinstance(name, str) else ""
+
+
+def _with_certificates(given: Json, kind: type[Any]) -> Json:
+    """Return a client's arguments with the certificates of this process."""
+    if given.get("vertexai"):
+        return given  # the SDK looks for a certificate of the client's own
+    options, trusted = kind.model_validate(given.get("http_options") or {}), trusted_certificates()
+    update = {
+        "client_args": {"verify": trusted, **(options.client_args or {})},
+        "async_client_args": {"verify": trusted, "ssl": trusted, **(options.async_client_args or {})},
+    }
+    return {**given, "http_options": options.model_copy(update=update)}

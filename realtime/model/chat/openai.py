@@ -19,6 +19,7 @@ from realtime.model.chat.failures import (
     retry_after_s,
     sdk,
     shown_address,
+    with_http_client,
 )
 from realtime.model.chat.families import FAMILIES
 from realtime.model.chat.sdk_model import (
@@ -77,7 +78,10 @@ class OpenAIChatModel(SdkChatModel):
         openai = sdk("openai", "openai", "openai")
         key, key_from = key_of(type(self).__name__, api_key, self.family.key_variables, is_needed=is_needed)
         self.client: Any = client_of(
-            openai.AsyncClient, {"api_key": key or NO_KEY, "organization": organization}, for_client
+            openai.AsyncClient,
+            {"api_key": key or NO_KEY, "organization": organization},
+            for_client,
+            with_http_client(openai.DefaultAsyncHttpxClient),
         )
         self.client.max_retries = 0
         address = shown_address(str(self.client.base_url))

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from realtime.event.base import WEB_SEARCH
 from realtime.model.base import Address, Codec, Profile
 from realtime.model.gemini.codec import GeminiCodec
+from realtime.model.gemini.settings import CHANGES_LIVE
 from realtime.model.gemini.turns import Resumption
 from realtime.model.services import SERVICES
 from realtime.model.socket_model import SocketModel
@@ -44,6 +45,7 @@ def profile_of(model_name: str) -> Profile:
         supports_response_overrides=False,
         supports_item_sound=False,
         hosted_tools=frozenset({WEB_SEARCH}),
+        redials_for_instructions=not model_name.startswith(CHANGES_LIVE),
         session_limit_s=600,
         voices=VOICES,
     )

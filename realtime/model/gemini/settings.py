@@ -8,6 +8,8 @@ from realtime.event.model import ModelSessionUpdatedEvent
 from realtime.model.base import Settings
 from realtime.model.gemini import shapes
 
+CHANGES_LIVE = "gemini-3.8"
+"""How the names of models begin that take such a message."""
 _LIVE = frozenset({"systemInstruction", "tools"})
 """What a message can change, at models that take it."""
 
@@ -38,7 +40,7 @@ class SessionSettings:
         """
         before, after = self._setup, self._write(settings)
         changed = {key for key in before.keys() | after.keys() if before.get(key) != after.get(key)}
-        if not changed <= _LIVE or (changed and not self._model.startswith("gemini-3.8")):
+        if not changed <= _LIVE or (changed and not self._model.startswith(CHANGES_LIVE)):
             return None
         self._apply(settings, after)
         update: dict[str, Any] = {}

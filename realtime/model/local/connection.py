@@ -122,6 +122,9 @@ class LocalConnection:
         self._complained = False
         self._closed = False
         self._judge_of_sentences: SentenceJudge | None = None
+        self._guess: tuple[str, int] | None = None
+        """Words of a turn that may be over; its length in ms."""
+        self._tell_guess: Callable[[str], None] | None = None
 
     @property
     def profile(self) -> Profile:
@@ -143,6 +146,10 @@ class LocalConnection:
     def check_sentences(self, judge: SentenceJudge) -> None:
         """See `ChecksSentences.check_sentences`."""
         self._judge_of_sentences = judge
+
+    def tell_guesses(self, take: Callable[[str], None]) -> None:
+        """See `GuessesWords.tell_guesses`."""
+        self._tell_guess = take
 
     def send(self, message: ModelInput) -> None:
         """See `Connection.send`."""
@@ -225,7 +232,10 @@ class LocalConnection:
             self._refuse("invalid_turn_detection", str(error))
             return False
         known = self._settings.turn_detection == settings.turn_detection
+        is_told_otherwise = self._settings.instructions != settings.instructions
         self._settings = settings
+        if is_told_otherwise and self._guess is not None:
+            self._answer_ahead(*self._guess, again=True)
         self._recognition.hint = ", ".join(settings.names)[:_HINT_CHARS]
         wanted, voices = settings.voice or self._voice, self._parts.voices
         if wanted and voices and wanted not in voices:
@@ -310,6 +320,13 @@ class LocalConnection:
         if self._active is not self._truncated and self._is_unplayed(self._runtime.now()):
             # A voice over a reply is mostly no turn.
             return
+        self._guess = words, turn_ms
+        self._answer_ahead(words, turn_ms)
+        if self._tell_guess is not None:
+            self._tell_guess(words)
+
+    def _answer_ahead(self, words: str, turn_ms: int, *, again: bool = False) -> None:
+        """Begin the response to the words of a pause; `again`, because what precedes them has changed."""
         heard = Item(id=self._turn_item_id, role="user", content=(ContentPart(type="audio", transcript=words),))
         items = [*self._conversation.items(), heard][-KEPT_ITEMS:]
         continued = self._continued | {heard.id} if self._turn_continues else self._continued
@@ -318,10 +335,12 @@ class LocalConnection:
         spoken = prompt_items(items, continued)
         prompt = prompt_of(settings, overrides, spoken, wall_s=self._runtime.wall_now(), to_speech=True)
         if prompt is not None:
-            self._speculation.begin(prompt, self._voice_for(settings), turn_ms)
+            begin = self._speculation.begin_again if again else self._speculation.begin
+            begin(prompt, self._voice_for(settings), turn_ms)
 
     def _drop_guess(self) -> None:
         """Drop what was begun in a pause: the turn continues, or is void."""
+        self._guess = None
         self._recognition.drop_guess()
         self._speculation.drop()
 
@@ -355,7 +374,7 @@ class LocalConnection:
             self._next_turn = None
 
     def _turn_started(self, heard: Started) -> None:
-        self._recognition.drop_guess()
+        self._drop_guess()
         self._speculation.begin_turn()
         self._turn_item_id = self._runtime.new_id("item")
         ended_ms, self._turn_ended_ms = self._turn_ended_ms, None
@@ -393,6 +412,7 @@ class LocalConnection:
 
     def _take_turn(self, clip: bytes) -> None:
         """Make the turn an item; its words follow when they are recognised, mostly at once."""
+        self._guess = None
         item_id = self._turn_item_id
         item = Item(id=item_id, role="user", content=(ContentPart(type="audio"),))
         previous = add_item(self._conversation, item)

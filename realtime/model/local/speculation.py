@@ -208,6 +208,12 @@ class Speculation:
         self._tasks.add(draft.task)
         draft.task.add_done_callback(self._tasks.discard)
 
+    def begin_again(self, prompt: Prompt, voice: Voice | None, turn_ms: int) -> None:
+        """Replace the draft that waits, if any: what precedes the same words has changed. This is no further try."""
+        if self._draft is not None:
+            self._tries -= 1
+            self.begin(prompt, voice, turn_ms)
+
     def drop(self) -> None:
         """Drop the draft: the turn continues, or what was said changes."""
         draft, self._draft = self._draft, None

@@ -280,6 +280,10 @@ def _moments(story: Story, record: CallRecord) -> Iterator[Moment]:
                 yield Moment(event.ts_ms, event.agent_name, what, event.reason)
             case s.AgentReconnectingEvent():
                 yield Moment(event.ts_ms, event.agent_name, "link lost", event.reason)
+            case s.ServerCustomEvent(name=name, value={"edited": {"by": str(by), "edit": {"type": str(kind)}}}) if (
+                name == PLAN_UPDATED
+            ):
+                yield Moment(event.ts_ms, by or "user", "changed the plan", kind.replace("_", " "))
             case s.ServerCustomEvent(name=name, value=value) if name == AGENT_CHANGED:
                 yield Moment(event.ts_ms, str(value.get("to", "")), "took over", f"from {value.get('from', '')}")
             case s.ServerCustomEvent() if (deed := deed_of(event)) is not None:

@@ -15,8 +15,8 @@ from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, Protocol
 from urllib.parse import urlsplit
 
+from realtime.certificates import trusted_certificates
 from realtime.errors import ToolError, UsageError
-from realtime.tool.mcp.http import trusted_certificates
 
 if TYPE_CHECKING:
     import httpx2

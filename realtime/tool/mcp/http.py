@@ -5,17 +5,16 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
-from functools import lru_cache, partial
+from functools import partial
 from typing import TYPE_CHECKING, Literal
 
+from realtime.certificates import trusted_certificates
 from realtime.errors import ToolError
 from realtime.tool.mcp.answers import Grants
 from realtime.tool.mcp.gate import MAX_MESSAGE_BYTES, Scales
 from realtime.tool.mcp.heads import bound_heads
 
 if TYPE_CHECKING:
-    import ssl
-
     import httpx2
     from mcp.client._transport import TransportStreams
 
@@ -86,14 +85,6 @@ async def http_streams(
         ) as streams,
     ):
         yield streams
-
-
-@lru_cache(maxsize=1)
-def trusted_certificates() -> ssl.SSLContext:
-    """Return whom this process trusts; to read that takes 20 ms of every call otherwise."""
-    import httpx2
-
-    return httpx2.create_ssl_context()
 
 
 async def _check(response: httpx2.Response, *, signs_in: bool) -> None:

@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator, Callable
 from dataclasses import replace
 from typing import Any
 
-from realtime.message import ThinkingBlock
+from realtime.message import Msg, ThinkingBlock
 from realtime.model.chat import ChatResponse
 from tests.judges.agentscope.shapes import shape_of
 
@@ -42,6 +42,32 @@ def toolkit(ours: type[Any]) -> type[Any]:
     return Toolkit
 
 
+def memory(ours: type[Any]) -> type[Any]:
+    """Return a memory whose state has messages in upstream's shape; ours is read in either."""
+
+    class InMemoryMemory(ours):  # type: ignore[misc]
+        def state_dict(self) -> dict[str, Any]:
+            content = [[_message(message), [*marks]] for message, marks in self.content]
+            return {**super().state_dict(), "content": content}
+
+    return InMemoryMemory
+
+
+def _message(message: Msg) -> dict[str, Any]:
+    shape = {name: getattr(message, name) for name in ("id", "name", "role", "content", "metadata", "timestamp")}
+    return shape if isinstance(shape["content"], str) else {**shape, "content": [*map(shape_of, shape["content"])]}
+
+
+def dashscope_model(ours: type[Any]) -> type[Any]:
+    """Return a model that can be made without a key, and then fails when it is asked."""
+
+    class DashScopeChatModel(ours):  # type: ignore[misc]
+        def __init__(self, model_name: str, api_key: str | None = None, **options: Any) -> None:
+            super().__init__(model_name, api_key or "none", **options)
+
+    return DashScopeChatModel
+
+
 def gemini_model(ours: type[Any]) -> type[Any]:
     """Return a model whose signatures stand in the blocks they belong to, not before them."""
 
@@ -71,6 +97,8 @@ async def _all_signed(responses: AsyncIterator[ChatResponse]) -> AsyncIterator[C
 
 
 ADAPTERS: dict[str, Callable[[type[Any]], type[Any]]] = {
+    "DashScopeChatModel": dashscope_model,
+    "InMemoryMemory": memory,
     "GeminiChatModel": gemini_model,
     "Toolkit": toolkit,
     **{

@@ -11,7 +11,7 @@ from importlib.util import find_spec
 from types import ModuleType
 from typing import Any
 
-from tests.judges.agentscope import shapes, tools_of_a_machine
+from tests.judges.agentscope import own_redis, shapes, tools_of_a_machine
 from tests.judges.agentscope.adapters import ADAPTERS
 
 PRIVATE = {
@@ -27,8 +27,11 @@ FROM_SHAPES = ("AudioBlock", "ImageBlock", "Msg", "ToolUseBlock", "URLSource", "
 OF_A_MACHINE = ("Bash", "Edit", "Glob", "Grep", "Read", "ToolBase", "Write")
 """Names of `agentscope.tool` for files and a shell, which this project does not have: their permissions are judged."""
 
-STAND_INS = ("shortuuid", "sqlalchemy")
-"""Packages that test files import and this project does not need: where they are missing, nothing in them works."""
+STAND_INS = ("fakeredis", "shortuuid", "sqlalchemy")
+"""Packages that test files import and this project does not need: where they are missing, nothing in them works.
+
+But fakeredis: its client is one of a real server.
+"""
 
 
 class NotBuilt:
@@ -53,6 +56,8 @@ def _found(module: str, name: str) -> Any:
     """Return what this project has by the name; a NotBuilt class where it has nothing."""
     if module == "agentscope.message" and name in FROM_SHAPES:
         return getattr(shapes, name)
+    if module == "fakeredis.aioredis":
+        return getattr(own_redis, name)
     if module == "agentscope.tool" and name in OF_A_MACHINE:
         return getattr(tools_of_a_machine, name)
     if module.partition(".")[0] == "agentscope":

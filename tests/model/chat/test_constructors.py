@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import builtins
 import json
+import ssl
 import subprocess
 import sys
 from pathlib import Path
@@ -85,6 +86,16 @@ def test_the_client_is_made_of_the_arguments() -> None:
             client.assert_called_once_with(**case["called"])
         retries = case["given"].get("client_kwargs", {}).get("max_retries", RETRIES)
         assert (made.stream, made.retries) == (True, retries)
+
+
+def test_a_second_model_reads_no_certificates(family: Family, monkeypatch: pytest.MonkeyPatch) -> None:
+    """That takes 40 ms and more, in which no call of the server is served."""
+    made = [family.model()("model-x", "key")]
+    read: list[str] = []
+    for name in ("load_verify_locations", "load_default_certs"):
+        monkeypatch.setattr(ssl.SSLContext, name, lambda self, *args, name=name, **named: read.append(name))
+    made.append(family.model()("model-x", "key"))
+    assert (len(made), read) == (2, [])
 
 
 @pytest.mark.parametrize(

@@ -18,6 +18,7 @@ from realtime.event.config import ToolDeclaration, TurnDetection
 from realtime.model.base import (
     AudioClear,
     AudioCommit,
+    GuessesWords,
     ItemDelete,
     ItemTruncate,
     ResponseCreate,
@@ -173,7 +174,6 @@ async def test_it_is_kept_if_the_words_stay_the_same(opened: SessionMaker, later
 CHANGES: dict[str, Any] = {
     "item added": typed("look at this", "meanwhile"),
     "item deleted": ItemDelete("before"),
-    "instructions": SessionUpdate(Settings(instructions="Be brief.")),
     "tools": SessionUpdate(Settings(instructions="Be kind.", tools=(ToolDeclaration(name="clock"),))),
 }
 
@@ -190,6 +190,26 @@ async def test_it_is_dropped_when_its_context_changes(opened: SessionMaker, chan
     assert session.counts[1:] == (0, 1)
     assert len(session.language_model.prompts) == 2
     assert session.language_model.closed == 2
+
+
+async def test_new_instructions_begin_the_draft_anew_and_that_one_is_kept(opened: SessionMaker) -> None:
+    """What a memory recalls for the words of a pause is in the answer, which is still begun in that pause."""
+    session = await opened("words")
+    guesses: list[str] = []
+
+    def recall(words: str) -> None:
+        guesses.append(words)
+        found = SessionUpdate(Settings(instructions="Be kind. Recalled."))
+        asyncio.get_running_loop().call_later(0.01, session.send, found)
+
+    assert isinstance(session.connection, GuessesWords)
+    session.connection.tell_guesses(recall)
+    await session.say(silence(400), speech(600), END)
+    await session.until(m.ModelResponseDoneEvent)
+    assert guesses == ["hello there"]
+    assert session.counts == (2, 1, 1)
+    assert ["Recalled" in prompt.instructions for prompt in session.language_model.prompts] == [False, True]
+    assert session.sound_after_decision_s() == pytest.approx(0.26, abs=0.05)
 
 
 async def test_another_voice_keeps_the_words_and_speaks_them_itself(opened: SessionMaker) -> None:

@@ -1,5 +1,6 @@
 /** One call, or one place in a room: socket, speaker, microphone, and the state that a page shows. No DOM. */
 import { type Address, type CallSettings, CallSocket, type Closing, type ResumeToken } from "./call-socket.js";
+import type { PlanEdit } from "./deeds.js";
 import { Emitter } from "./emitter.js";
 import type { LiveVoices, VoicesOutput } from "./live-voices.js";
 import type { PermissionRule, ServerEvent } from "./protocol.generated.js";
@@ -145,6 +146,8 @@ export declare class CallController<State> extends Emitter<CallControllerEvents>
     sendPicture(base64: string, type: string): void;
     /** Answers a tool that asks the user. */
     answerTool(id: string, name: string, confirmed: boolean, { input, rules }?: AnswerChanges): void;
+    /** Changes a plan of the agents. */
+    editPlan(planId: string, edit: PlanEdit): void;
     /** Asks the agents to stop speaking. */
     interrupt(): void;
     end(): void;

@@ -1,5 +1,5 @@
 /** What a call tells about deeds: questions for consent, receipts, permissions, claims, the plan. Typed `server_custom` events. */
-import type { PermissionRule, ServerCustomEvent } from "./protocol.generated.js";
+import type { ClientPlanEditEvent, PermissionRule, ServerCustomEvent } from "./protocol.generated.js";
 /** How a question for consent may be answered. */
 export type ConsentBy = "voice" | "card" | "either";
 /** The question whether a tool may run, as far as it is. */
@@ -71,6 +71,8 @@ export interface ClaimWithheld {
 }
 /** A step of a plan. */
 export interface SubTask {
+    /** The same wherever it stands, and whatever it is called. */
+    readonly id: string;
     readonly name: string;
     readonly description: string;
     readonly expected_outcome: string;
@@ -89,10 +91,25 @@ export interface Plan {
     /** suspended: the user has interrupted it, and it goes on later. */
     readonly state: "todo" | "in_progress" | "suspended" | "done" | "abandoned";
 }
-/** How far the agent's plan is: it has begun, or changed. */
+/**
+ * What a user changes in a plan: `mark_subtask` (its state), `rename_subtask`, `add_subtask` (before another one, or at the
+ * end), `remove_subtask`, `end_plan` (done, or dropped). Subtasks are named by their `id`.
+ */
+export type PlanEdit = ClientPlanEditEvent["edit"];
+/** How far an agent's plan is: it has begun, or changed. */
 export interface PlanUpdate {
     /** Null after its end. */
     readonly plan: Plan | null;
+    /** Whose plan it is: a room has several agents. */
+    readonly agent_id?: string;
+    readonly agent_name?: string;
+    /** Whether users may change it by hand. */
+    readonly editable?: boolean;
+    /** A user's change of it that has brought it there; `by` is their name in a room, and empty in a call. */
+    readonly edited?: {
+        readonly by: string;
+        readonly edit: PlanEdit;
+    };
 }
 /** The events about deeds, by name. */
 export interface DeedEvents {

@@ -408,6 +408,36 @@ export interface ImageFormat {
     type?: string | null;
     mime_type?: string | null;
 }
+/** Set the state of a subtask; `outcome` says what came of one that is done, in one line. */
+export interface MarkSubtask {
+    type: "mark_subtask";
+    subtask_id: string;
+    state: "abandoned" | "done" | "in_progress" | "todo";
+    outcome?: string | null;
+}
+/** Give a subtask another name, of one line. */
+export interface RenameSubtask {
+    type: "rename_subtask";
+    subtask_id: string;
+    name: string;
+}
+/** Add a subtask before another one, or at the end. */
+export interface AddSubtask {
+    type: "add_subtask";
+    name: string;
+    before?: string | null;
+}
+/** Remove a subtask. */
+export interface RemoveSubtask {
+    type: "remove_subtask";
+    subtask_id: string;
+}
+/** End the plan: it is done, or dropped (`abandoned`); `outcome` says what came of it, or why, in one line. */
+export interface EndPlan {
+    type: "end_plan";
+    state: "abandoned" | "done";
+    outcome?: string | null;
+}
 /** Create the call. `realtime.event.config.SessionConfig` lists the keys of `config`. */
 export interface ClientSessionCreateEvent {
     type: "client_session_create";
@@ -566,6 +596,18 @@ export interface ClientItemTruncateEvent {
     item_id: string;
     audio_end_ms: number;
     content_index?: number;
+}
+/**
+ * Change the agent's plan by hand; `plan_updated` follows, or an error, and then nothing has changed.
+ *
+ * `plan_id` and the ids of subtasks are those of the latest `plan_updated`: what was replaced meanwhile is not hit.
+ */
+export interface ClientPlanEditEvent {
+    type: "client_plan_edit";
+    session_id?: string | null;
+    event_id?: string | null;
+    plan_id: string;
+    edit: MarkSubtask | RenameSubtask | AddSubtask | RemoveSubtask | EndPlan;
 }
 /**
  * The call exists. `session_id` is the client's own label, `call_id` the server's unguessable name of the call.
@@ -1205,14 +1247,14 @@ export interface AgentErrorEvent {
     ts_ms: number;
 }
 /** What a client sends. */
-export type ClientEvent = ClientSessionCreateEvent | ClientSessionUpdateEvent | ClientSessionResumeEvent | ClientSessionEndEvent | ClientResponseCreateEvent | ClientResponseCancelEvent | ClientTextAppendEvent | ClientAudioAppendEvent | ClientAudioCommitEvent | ClientAudioClearEvent | ClientImageAppendEvent | ClientToolResultEvent | ClientPlaybackAckEvent | ClientItemCreateEvent | ClientItemDeleteEvent | ClientItemRetrieveEvent | ClientItemTruncateEvent;
+export type ClientEvent = ClientSessionCreateEvent | ClientSessionUpdateEvent | ClientSessionResumeEvent | ClientSessionEndEvent | ClientResponseCreateEvent | ClientResponseCancelEvent | ClientTextAppendEvent | ClientAudioAppendEvent | ClientAudioCommitEvent | ClientAudioClearEvent | ClientImageAppendEvent | ClientToolResultEvent | ClientPlaybackAckEvent | ClientItemCreateEvent | ClientItemDeleteEvent | ClientItemRetrieveEvent | ClientItemTruncateEvent | ClientPlanEditEvent;
 /** What a client gets. */
 export type ServerEvent = ServerSessionCreatedEvent | ServerSessionUpdatedEvent | ServerSessionEndedEvent | ServerSessionResumedEvent | ServerAudioFlushEvent | ServerAudioGainEvent | ServerAudioItemEvent | ServerAudioReceivedEvent | ServerGoodbyeEvent | ServerLatencyEvent | ServerPlaybackEvent | ServerCustomEvent | ServerRoomJoinedEvent | ServerRoomChangedEvent | ServerRoomLeftEvent | ServerRoomFloorEvent | AgentReadyEvent | AgentEndedEvent | AgentToolProgressEvent | AgentResponseToolResultEvent | AgentResponseCreatedEvent | AgentResponseDoneEvent | AgentResponseAudioDeltaEvent | AgentResponseAudioDoneEvent | AgentResponseAudioTranscriptDeltaEvent | AgentResponseAudioTranscriptDoneEvent | AgentResponseTextDeltaEvent | AgentResponseTextDoneEvent | AgentResponseThinkingDeltaEvent | AgentResponseThinkingDoneEvent | AgentResponseReportEvent | AgentResponseToolUseDeltaEvent | AgentResponseToolUseDoneEvent | AgentInputTranscriptionDeltaEvent | AgentInputTranscriptionDoneEvent | AgentInputTranscriptionFailedEvent | AgentInputStartedEvent | AgentInputDoneEvent | AgentInputCommittedEvent | AgentInputClearedEvent | AgentItemAddedEvent | AgentItemDoneEvent | AgentItemDeletedEvent | AgentItemTruncatedEvent | AgentItemRetrievedEvent | AgentSessionUpdatedEvent | AgentInterruptionEvent | AgentReconnectingEvent | AgentReconnectedEvent | AgentErrorEvent;
 /** The server event with this `type`. */
 export type ServerEventOf<Type extends ServerEvent["type"]> = Extract<ServerEvent, {
     type: Type;
 }>;
-export declare const CLIENT_EVENT_TYPES: readonly ["client_session_create", "client_session_update", "client_session_resume", "client_session_end", "client_response_create", "client_response_cancel", "client_text_append", "client_audio_append", "client_audio_commit", "client_audio_clear", "client_image_append", "client_tool_result", "client_playback_ack", "client_item_create", "client_item_delete", "client_item_retrieve", "client_item_truncate"];
+export declare const CLIENT_EVENT_TYPES: readonly ["client_session_create", "client_session_update", "client_session_resume", "client_session_end", "client_response_create", "client_response_cancel", "client_text_append", "client_audio_append", "client_audio_commit", "client_audio_clear", "client_image_append", "client_tool_result", "client_playback_ack", "client_item_create", "client_item_delete", "client_item_retrieve", "client_item_truncate", "client_plan_edit"];
 export declare const SERVER_EVENT_TYPES: readonly ["server_session_created", "server_session_updated", "server_session_ended", "server_session_resumed", "server_audio_flush", "server_audio_gain", "server_audio_item", "server_audio_received", "server_goodbye", "server_latency", "server_playback", "server_custom", "server_room_joined", "server_room_changed", "server_room_left", "server_room_floor", "agent_ready", "agent_ended", "agent_tool_progress", "agent_response_tool_result", "agent_response_created", "agent_response_done", "agent_response_audio_delta", "agent_response_audio_done", "agent_response_audio_transcript_delta", "agent_response_audio_transcript_done", "agent_response_text_delta", "agent_response_text_done", "agent_response_thinking_delta", "agent_response_thinking_done", "agent_response_report", "agent_response_tool_use_delta", "agent_response_tool_use_done", "agent_input_transcription_delta", "agent_input_transcription_done", "agent_input_transcription_failed", "agent_input_started", "agent_input_done", "agent_input_committed", "agent_input_cleared", "agent_item_added", "agent_item_done", "agent_item_deleted", "agent_item_truncated", "agent_item_retrieved", "agent_session_updated", "agent_interruption", "agent_reconnecting", "agent_reconnected", "agent_error"];
 /**
  * Whether `value` (as parsed from JSON) is a server event with all its fields. Fields that are not known here are

@@ -3,14 +3,14 @@ import { type CallState } from "./activity.js";
 import { type AnswerChanges } from "./call-controller.js";
 import { CallError } from "./call-error.js";
 import type { CallSettings } from "./call-socket.js";
-import { type DeedEvents } from "./deeds.js";
+import { type DeedEvents, type Plan, type PlanEdit } from "./deeds.js";
 import { Emitter } from "./emitter.js";
 import { type Message, Messages } from "./messages.js";
 import { Microphone } from "./microphone.js";
 import { type Picture } from "./picture.js";
 import type { ServerEvent } from "./protocol.generated.js";
 import { Speaker } from "./speaker.js";
-import { type Tool } from "./tools.js";
+import { type Tool, type ToolFunction, type ToolRegistration } from "./tools.js";
 /** What a call is doing; "idle" before the first one. */
 export type RealtimeState = "idle" | CallState;
 /** The agent of a call. */
@@ -136,13 +136,21 @@ export declare class RealtimeClient extends Emitter<RealtimeEvents> {
     holdToTalk(where?: HTMLElement | Document): () => void;
     /**
      * Lets the agent use a tool that runs in this page, from the next call on. `name` is for the model, such as
-     * "show_on_map": 1 to 64 letters (a to z), digits, _ and -, a letter or _ first. Throws TypeError for what is no name
-     * of a tool, Error where the name is taken.
+     * "show_on_map": 1 to 64 letters (a to z), digits, _ and -, a letter or _ first. A bare function is a tool without
+     * description and parameters; one object with `name` and `handler` is what Agentflow's client takes. Throws TypeError for
+     * what is no name of a tool and for one without a function, Error where the name is taken.
      */
-    registerTool<Input = Record<string, unknown>>(name: string, tool: Tool<Input>): void;
+    registerTool<Input = Record<string, unknown>>(name: string, tool: Tool<Input> | ToolFunction<Input>): void;
+    registerTool<Input = Record<string, unknown>>(tool: ToolRegistration<Input>): void;
     /**
      * Answers a tool of the server that asks (a message with the status "asking"). A consent may change the `input`, and
      * accept some of the message's `suggestedRules`: then the server asks no more where they hold.
      */
     allowTool(message: Pick<Message, "id" | "name">, allowed: boolean, changes?: AnswerChanges): void;
+    /**
+     * Changes the agent's plan as the user does by hand; `plan` is the latest of `plan_updated`. Another `plan_updated`
+     * follows, with the change in it, or an `error`, and then nothing has changed: the plan or the subtask is gone, or a rule
+     * of plans forbids it. Without a call it does nothing.
+     */
+    editPlan(plan: Pick<Plan, "id">, edit: PlanEdit): void;
 }

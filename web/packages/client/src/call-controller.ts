@@ -1,6 +1,7 @@
 /** One call, or one place in a room: socket, speaker, microphone, and the state that a page shows. No DOM. */
 
 import { type Address, type CallSettings, CallSocket, type ClientState, type Closing, type ResumeToken } from "./call-socket.ts";
+import type { PlanEdit } from "./deeds.ts";
 import { type AudioDevices, watchDevices } from "./devices.ts";
 import { Emitter } from "./emitter.ts";
 import type { LiveVoices, VoicesOutput } from "./live-voices.ts";
@@ -385,6 +386,11 @@ export class CallController<State> extends Emitter<CallControllerEvents> {
     const changed = input === undefined ? {} : { tool_call: { type: "tool_call" as const, id, name, input } };
     const accepted = rules && rules.length > 0 ? { rules: [...rules] } : {};
     this.client.send({ type: "client_tool_result", id, name, output: "", confirmed, ...changed, ...accepted });
+  }
+
+  /** Changes a plan of the agents. */
+  editPlan(planId: string, edit: PlanEdit): void {
+    this.client.send({ type: "client_plan_edit", plan_id: planId, edit });
   }
 
   /** Asks the agents to stop speaking. */

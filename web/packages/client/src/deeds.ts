@@ -1,6 +1,6 @@
 /** What a call tells about deeds: questions for consent, receipts, permissions, claims, the plan. Typed `server_custom` events. */
 
-import type { PermissionRule, ServerCustomEvent } from "./protocol.generated.ts";
+import type { ClientPlanEditEvent, PermissionRule, ServerCustomEvent } from "./protocol.generated.ts";
 
 /** How a question for consent may be answered. */
 export type ConsentBy = "voice" | "card" | "either";
@@ -80,6 +80,8 @@ export interface ClaimWithheld {
 
 /** A step of a plan. */
 export interface SubTask {
+  /** The same wherever it stands, and whatever it is called. */
+  readonly id: string;
   readonly name: string;
   readonly description: string;
   readonly expected_outcome: string;
@@ -100,10 +102,23 @@ export interface Plan {
   readonly state: "todo" | "in_progress" | "suspended" | "done" | "abandoned";
 }
 
-/** How far the agent's plan is: it has begun, or changed. */
+/**
+ * What a user changes in a plan: `mark_subtask` (its state), `rename_subtask`, `add_subtask` (before another one, or at the
+ * end), `remove_subtask`, `end_plan` (done, or dropped). Subtasks are named by their `id`.
+ */
+export type PlanEdit = ClientPlanEditEvent["edit"];
+
+/** How far an agent's plan is: it has begun, or changed. */
 export interface PlanUpdate {
   /** Null after its end. */
   readonly plan: Plan | null;
+  /** Whose plan it is: a room has several agents. */
+  readonly agent_id?: string;
+  readonly agent_name?: string;
+  /** Whether users may change it by hand. */
+  readonly editable?: boolean;
+  /** A user's change of it that has brought it there; `by` is their name in a room, and empty in a call. */
+  readonly edited?: { readonly by: string; readonly edit: PlanEdit };
 }
 
 /** The events about deeds, by name. */
@@ -152,6 +167,7 @@ const isAll =
   (value) =>
     typeof value === "object" && value !== null && Object.entries<Check>(checks).every(([field, check]) => check((value as Record<string, unknown>)[field]));
 const isSubTask = isAll<SubTask>({
+  id: isText,
   name: isText,
   description: isText,
   expected_outcome: isText,
@@ -217,7 +233,13 @@ const CHECKS: { readonly [Name in keyof DeedEvents]: Check } = {
     correction: isText,
     heard: isTruth,
   }),
-  plan_updated: isAll<PlanUpdate>({ plan: orNull(isPlan) }),
+  plan_updated: isAll<PlanUpdate>({
+    plan: orNull(isPlan),
+    agent_id: optional(isText),
+    agent_name: optional(isText),
+    editable: optional(isTruth),
+    edited: optional(isAll<NonNullable<PlanUpdate["edited"]>>({ by: isText, edit: isAll<Pick<PlanEdit, "type">>({ type: isText }) })),
+  }),
 };
 
 /** What a `server_custom` event tells about deeds; null for others, and for what a program of that name has told otherwise. */

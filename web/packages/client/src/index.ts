@@ -16,6 +16,7 @@ export {
   type PermissionUpdate,
   type PermissionsKey,
   type Plan,
+  type PlanEdit,
   type PlanUpdate,
   type SubTask,
   readDeed,

@@ -443,6 +443,41 @@ export interface ImageFormat {
   mime_type?: string | null;
 }
 
+/** Set the state of a subtask; `outcome` says what came of one that is done, in one line. */
+export interface MarkSubtask {
+  type: "mark_subtask";
+  subtask_id: string;
+  state: "abandoned" | "done" | "in_progress" | "todo";
+  outcome?: string | null;
+}
+
+/** Give a subtask another name, of one line. */
+export interface RenameSubtask {
+  type: "rename_subtask";
+  subtask_id: string;
+  name: string;
+}
+
+/** Add a subtask before another one, or at the end. */
+export interface AddSubtask {
+  type: "add_subtask";
+  name: string;
+  before?: string | null;
+}
+
+/** Remove a subtask. */
+export interface RemoveSubtask {
+  type: "remove_subtask";
+  subtask_id: string;
+}
+
+/** End the plan: it is done, or dropped (`abandoned`); `outcome` says what came of it, or why, in one line. */
+export interface EndPlan {
+  type: "end_plan";
+  state: "abandoned" | "done";
+  outcome?: string | null;
+}
+
 /** Create the call. `realtime.event.config.SessionConfig` lists the keys of `config`. */
 export interface ClientSessionCreateEvent {
   type: "client_session_create";
@@ -617,6 +652,19 @@ export interface ClientItemTruncateEvent {
   item_id: string;
   audio_end_ms: number;
   content_index?: number;
+}
+
+/**
+ * Change the agent's plan by hand; `plan_updated` follows, or an error, and then nothing has changed.
+ *
+ * `plan_id` and the ids of subtasks are those of the latest `plan_updated`: what was replaced meanwhile is not hit.
+ */
+export interface ClientPlanEditEvent {
+  type: "client_plan_edit";
+  session_id?: string | null;
+  event_id?: string | null;
+  plan_id: string;
+  edit: MarkSubtask | RenameSubtask | AddSubtask | RemoveSubtask | EndPlan;
 }
 
 /**
@@ -1324,7 +1372,8 @@ export type ClientEvent =
   | ClientItemCreateEvent
   | ClientItemDeleteEvent
   | ClientItemRetrieveEvent
-  | ClientItemTruncateEvent;
+  | ClientItemTruncateEvent
+  | ClientPlanEditEvent;
 
 /** What a client gets. */
 export type ServerEvent =
@@ -1400,6 +1449,7 @@ export const CLIENT_EVENT_TYPES = [
   "client_item_delete",
   "client_item_retrieve",
   "client_item_truncate",
+  "client_plan_edit",
 ] as const satisfies readonly ClientEvent["type"][];
 
 export const SERVER_EVENT_TYPES = [

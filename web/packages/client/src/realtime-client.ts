@@ -16,7 +16,7 @@ import {
   soundBlocked,
 } from "./call-error.ts";
 import type { CallSettings, Closing } from "./call-socket.ts";
-import { type DeedEvents, readDeed } from "./deeds.ts";
+import { type DeedEvents, type Plan, type PlanEdit, readDeed } from "./deeds.ts";
 import { Emitter } from "./emitter.ts";
 import { holdToTalk } from "./hold-to-talk.ts";
 import { type Conversation, EMPTY, type Message, Messages, foldConversation } from "./messages.ts";
@@ -26,7 +26,7 @@ import type { ServerEvent } from "./protocol.generated.ts";
 import { addressOf, asFolder, defaultServer, socketAddress } from "./server-address.ts";
 import { Speaker } from "./speaker.ts";
 import { keepTabCall, tabCall } from "./tab-call.ts";
-import { type Tool, Tools } from "./tools.ts";
+import { type Tool, type ToolFunction, type ToolRegistration, Tools } from "./tools.ts";
 import { inlinedWorklets, workletsBelow } from "./worklet-addresses.ts";
 
 /** What a call is doing; "idle" before the first one. */
@@ -263,11 +263,14 @@ export class RealtimeClient extends Emitter<RealtimeEvents> {
 
   /**
    * Lets the agent use a tool that runs in this page, from the next call on. `name` is for the model, such as
-   * "show_on_map": 1 to 64 letters (a to z), digits, _ and -, a letter or _ first. Throws TypeError for what is no name
-   * of a tool, Error where the name is taken.
+   * "show_on_map": 1 to 64 letters (a to z), digits, _ and -, a letter or _ first. A bare function is a tool without
+   * description and parameters; one object with `name` and `handler` is what Agentflow's client takes. Throws TypeError for
+   * what is no name of a tool and for one without a function, Error where the name is taken.
    */
-  registerTool<Input = Record<string, unknown>>(name: string, tool: Tool<Input>): void {
-    this.#tools.add(name, tool);
+  registerTool<Input = Record<string, unknown>>(name: string, tool: Tool<Input> | ToolFunction<Input>): void;
+  registerTool<Input = Record<string, unknown>>(tool: ToolRegistration<Input>): void;
+  registerTool<Input>(given: string | ToolRegistration<Input>, tool?: Tool<Input> | ToolFunction<Input>): void {
+    this.#tools.add(given, tool);
   }
 
   /**
@@ -276,6 +279,15 @@ export class RealtimeClient extends Emitter<RealtimeEvents> {
    */
   allowTool(message: Pick<Message, "id" | "name">, allowed: boolean, changes: AnswerChanges = {}): void {
     this.#call?.answerTool(message.id, message.name, allowed, changes);
+  }
+
+  /**
+   * Changes the agent's plan as the user does by hand; `plan` is the latest of `plan_updated`. Another `plan_updated`
+   * follows, with the change in it, or an `error`, and then nothing has changed: the plan or the subtask is gone, or a rule
+   * of plans forbids it. Without a call it does nothing.
+   */
+  editPlan(plan: Pick<Plan, "id">, edit: PlanEdit): void {
+    this.#call?.editPlan(plan.id, edit);
   }
 
   // -- one call -------------------------------------------------------------------------------------------------------

@@ -10,7 +10,7 @@ export type { CallState } from "./activity.ts";
 export type { AnswerChanges } from "./call-controller.ts";
 export { CallError, type CallProblem } from "./call-error.ts";
 export type { CallSettings } from "./call-socket.ts";
-export type { ClaimWithheld, ConsentBy, ConsentIgnored, ConsentQuestion, ConsentReceipt, DeedEvents, PermissionUpdate, Plan, PlanUpdate, SubTask } from "./deeds.ts";
+export type { ClaimWithheld, ConsentBy, ConsentIgnored, ConsentQuestion, ConsentReceipt, DeedEvents, PermissionUpdate, Plan, PlanEdit, PlanUpdate, SubTask } from "./deeds.ts";
 export { type AudioDevice, type AudioDevices, DeviceError, canChooseSpeaker, listDevices, watchDevices } from "./devices.ts";
 export { RealtimeVoice, type VoiceWords } from "./element.ts";
 export { Emitter } from "./emitter.ts";
@@ -27,6 +27,6 @@ export {
   type RealtimeState,
 } from "./realtime-client.ts";
 export { Speaker, type SpeakerControlEvents } from "./speaker.ts";
-export type { Tool } from "./tools.ts";
+export type { Tool, ToolFunction, ToolRegistration } from "./tools.ts";
 
 defineRealtimeVoice();

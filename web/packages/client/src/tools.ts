@@ -12,6 +12,20 @@ export interface Tool<Input = Record<string, unknown>> {
   run(input: Input): unknown;
 }
 
+/** A tool as Agentflow's client takes it, all in one object. */
+export interface ToolRegistration<Input = Record<string, unknown>> {
+  readonly name: string;
+  readonly description?: string;
+  readonly parameters?: Record<string, unknown>;
+  /** The node of a graph, for which Agentflow registers. A call has one agent: it gets every tool. */
+  readonly node?: string;
+  /** As `Tool.run`. */
+  handler(input: Input): unknown;
+}
+
+/** The function that a tool is, without a description and parameters. */
+export type ToolFunction<Input = Record<string, unknown>> = (input: Input) => unknown;
+
 const NAME = /^[a-z_][a-z0-9_-]{0,63}$/i;
 
 /** The tools of a client, by name. */
@@ -21,17 +35,22 @@ export class Tools {
   get declarations(): ToolDeclaration[] {
     return [...this.#tools].map(([name, { description, parameters }]) => ({
       name,
-      description,
+      ...(description && { description }),
       parameters: parameters ?? { type: "object", properties: {} },
     }));
   }
 
-  /** Adds a tool. Throws TypeError for what is no name, Error where there is a tool of its name. */
-  add<Input>(name: string, tool: Tool<Input>): void {
-    if (!NAME.test(name)) {
+  /**
+   * Adds a tool. Throws TypeError for what is no name and for a tool without a function, Error where there is a tool of
+   * its name.
+   */
+  add<Input>(given: string | ToolRegistration<Input>, how?: Tool<Input> | ToolFunction<Input>): void {
+    const [name, tool] = typeof given === "string" ? [given, toolOf(how)] : [given?.name, registered(given)];
+    if (typeof name !== "string" || !NAME.test(name)) {
       const wrong = JSON.stringify(name);
       throw new TypeError(`${wrong} is no name of a tool: use 1 to 64 letters, digits, _ and -, a letter or _ first.`);
     }
+    if (tool === null) throw new TypeError(`The tool ${name} has no function to run.`);
     if (this.#tools.has(name)) throw new Error(`There is a tool named ${name} already: give this one another name.`);
     this.#tools.set(name, tool);
   }
@@ -51,6 +70,17 @@ export class Tools {
       return { type: "client_tool_result", id, name, output, state: "error" };
     }
   }
+}
+
+function toolOf<Input>(how: Tool<Input> | ToolFunction<Input> | undefined): Tool<Input> | null {
+  if (typeof how === "function") return { description: "", run: how };
+  return typeof how?.run === "function" ? how : null;
+}
+
+function registered<Input>(given: ToolRegistration<Input>): Tool<Input> | null {
+  if (typeof given?.handler !== "function") return null;
+  const { description = "", parameters } = given;
+  return { description, ...(parameters && { parameters }), run: (input) => given.handler(input) };
 }
 
 /** What the input of a call holds: models also write `null`, `""` or `[]` for none, and put the object into text. */

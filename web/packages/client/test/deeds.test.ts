@@ -21,7 +21,7 @@ const RECEIPT = {
 };
 const UPDATE = { mode: "default", rules: [RULE], added: [RULE], removed: [], by: "user" };
 const CLAIM = { item_id: "a1", response_id: "r1", sentence: "I paid.", tools: ["pay"], correction: "I did not pay.", heard: false };
-const TASK = { name: "Book", description: "Find a train.", expected_outcome: "A train.", outcome: null, state: "todo", created_at: "2026", finished_at: null };
+const TASK = { id: "t1", name: "Book", description: "Find a train.", expected_outcome: "A train.", outcome: null, state: "todo", created_at: "2026", finished_at: null };
 const PLAN = { id: "p1", name: "Trip", description: "Go.", expected_outcome: "Gone.", subtasks: [TASK], state: "suspended", created_at: "2026", finished_at: null, outcome: null };
 
 test.each([
@@ -36,6 +36,7 @@ test.each([
   ["plan_updated", { plan: PLAN }],
   ["plan_updated", { plan: { ...PLAN, subtasks: [{ ...TASK, state: "done", outcome: "Booked." }] } }],
   ["plan_updated", { plan: null }],
+  ["plan_updated", { plan: PLAN, agent_id: "a1", agent_name: "Ann", editable: true, edited: { by: "Ben", edit: { type: "remove_subtask", subtask_id: "t0" } } }],
 ])("%s is told with its name", (name, value) => {
   expect(readDeed({ name, value })).toEqual({ name, value });
 });
@@ -52,6 +53,8 @@ test.each([
   ["no rule at all", "permission_updated", { ...UPDATE, added: [null] }],
   ["no plan, and not null", "plan_updated", {}],
   ["a plan of other fields", "plan_updated", { plan: { ...PLAN, subtasks: undefined } }],
+  ["a subtask that no change can name", "plan_updated", { plan: { ...PLAN, subtasks: [{ ...TASK, id: undefined }] } }],
+  ["a change of nothing", "plan_updated", { plan: PLAN, edited: { by: "Ben", edit: null } }],
   ["a state that is none", "plan_updated", { plan: { ...PLAN, subtasks: [{ ...TASK, state: "later" }] } }],
 ])("a program's own event is none: %s", (_, name, value) => {
   expect(readDeed({ name, value })).toBeNull();

@@ -63,6 +63,54 @@ test.each(["not a name!", "", "3d", "a".repeat(65), "größe"])("%j is no name o
   expect(() => new Tools().add(name, { description: "", run: () => 1 })).toThrow(TypeError);
 });
 
+test("a tool may be a name and a function, or one object as Agentflow's client takes it", async () => {
+  const made = new Tools();
+  const properties = { width: { type: "number" } };
+  made.add("now", () => "noon");
+  made.add({
+    node: "TOOL",
+    name: "area",
+    description: "Work out an area.",
+    parameters: { type: "object", properties, required: ["width"] },
+    handler: async ({ width }: { width: number }) => ({ area: width ** 2 }),
+  });
+  expect(made.declarations).toEqual([
+    { name: "now", parameters: { type: "object", properties: {} } },
+    { name: "area", description: "Work out an area.", parameters: { type: "object", properties, required: ["width"] } },
+  ]);
+  expect(await made.run(call("now", "{}"))).toMatchObject({ output: "noon", state: "success" });
+  expect(await made.run(call("area", '{"width": 3}'))).toMatchObject({ output: '{"area":9}', state: "success" });
+});
+
+test("a handler may be a method that needs its object", async () => {
+  const made = new Tools();
+  class Shop {
+    readonly name = "count";
+    readonly stock = 3;
+    handler(): number {
+      return this.stock;
+    }
+  }
+  made.add(new Shop());
+  expect(await made.run(call("count", ""))).toMatchObject({ output: "3" });
+});
+
+test.each([
+  ["nothing", "area", undefined],
+  ["no function", "area", { description: "Work out an area." }],
+  ["something else to run", "area", { description: "", run: "area()" }],
+  ["an object without a handler", { name: "area" }, undefined],
+  ["an object with the function as run", { name: "area", run: () => 1 }, undefined],
+])("a tool with %s is refused", (_, name, how) => {
+  expect(() => new Tools().add(name as never, how as never)).toThrow("The tool area has no function to run.");
+});
+
+const NAMELESS: unknown[] = [null, undefined, {}, { handler: String }, { name: 3, handler: String }];
+
+test.each(NAMELESS)("%j names no tool", (given) => {
+  expect(() => new Tools().add(given as never)).toThrow("is no name of a tool");
+});
+
 test("two tools of one name are refused", () => {
   const made = tools(() => 1);
   expect(() => made.add("area", { description: "", run: () => 2 })).toThrow("give this one another name");

@@ -2,6 +2,7 @@
 
 import { canonicalJson } from "./canonical.ts";
 import { type DataSink, appendEvent, shareHistory } from "./fold.ts";
+import { messageInOurNames } from "./older.ts";
 import { byType, isRecord, newId, now } from "./read.ts";
 import {
   ALLOWED_BLOCKS,
@@ -101,10 +102,13 @@ export class Msg {
     return new Msg(name, null, role, { id: reply_id, created_at });
   }
 
-  /** A message from its JSON object, completed. Throws a TypeError that says what is wrong. */
+  /**
+   * A message from its JSON object, completed; also one of older AgentScope releases (`timestamp`, `mediaType`). Throws a
+   * TypeError that says what is wrong.
+   */
   static read(value: unknown): Msg {
     if (!isRecord(value)) throw new TypeError("a message is a JSON object");
-    const { name, content, role, ...options } = value as unknown as MsgData;
+    const { name, content, role, ...options } = messageInOurNames(value) as MsgData;
     return new Msg(name, content, role, options);
   }
 

@@ -2,6 +2,7 @@
 
 import { warnUnknown } from "./fold.ts";
 import type { Msg } from "./msg.ts";
+import { eventInOurNames } from "./older.ts";
 import { Transcript, isReplyEventType, readReplyEvent } from "./transcript.ts";
 import type { AgentEvent } from "./types.generated.ts";
 
@@ -89,7 +90,7 @@ export async function* foldStream(source: TextSource, transcript = new Transcrip
 
 function readOrWarn(data: string): AgentEvent | null {
   try {
-    const value: unknown = JSON.parse(data);
+    const value = eventInOurNames(JSON.parse(data));
     const type: unknown = (value as { type?: unknown } | null)?.type;
     if (typeof type === "string" && !isReplyEventType(type)) {
       warnUnknown(type);

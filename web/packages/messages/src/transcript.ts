@@ -2,6 +2,7 @@
 
 import { type DataSink, warnUnknown } from "./fold.ts";
 import { Msg } from "./msg.ts";
+import { eventInOurNames } from "./older.ts";
 import { isRecord } from "./read.ts";
 import { type AgentEvent, type AgentEventOf, EVENT_READERS, type MsgData } from "./types.generated.ts";
 
@@ -12,11 +13,11 @@ export function isReplyEventType(type: unknown): type is AgentEvent["type"] {
 
 /**
  * Reads and completes the event in a JSON text or an object parsed from one. A nested block without an id gets one from
- * the event's, so that reading the event again gives the same block. Throws a TypeError that names the fault: the type,
- * a field, or no JSON.
+ * the event's, so that reading the event again gives the same block. Takes the names of older AgentScope releases, too
+ * (`RUN_STARTED`, `replyId`). Throws a TypeError that names the fault: the type, a field, or no JSON.
  */
 export function readReplyEvent(frame: unknown): AgentEvent {
-  const value = typeof frame === "string" ? parse(frame) : frame;
+  const value = eventInOurNames(typeof frame === "string" ? parse(frame) : frame);
   if (!isRecord(value)) throw new TypeError("an event is a JSON object");
   if (!isReplyEventType(value["type"])) throw new TypeError("unknown event type");
   const event = EVENT_READERS[value["type"]](completed(value), "");

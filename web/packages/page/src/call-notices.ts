@@ -3,12 +3,13 @@
 import { type ServerEvent, readDeed } from "@realtime-voice/client";
 import type { Call } from "./call.ts";
 import { permissionNotice } from "./consent-words.ts";
+import { isAboutPlan, planNotice } from "./plan-words.ts";
 import { say } from "./texts.ts";
 import type { NoticesView } from "./view/notices-view.ts";
 import * as words from "./words.ts";
 
 /** Notices of a call; they go when the next one begins. */
-const OF_A_CALL = ["closed", "line", "microphone", "end", "agent", "model", "voice", "echo", "blocked", "camera", "device", "picture", "permissions"];
+const OF_A_CALL = ["closed", "line", "microphone", "end", "agent", "model", "voice", "echo", "blocked", "camera", "device", "picture", "permissions", "plan"];
 
 export function removeCallNotices(notices: NoticesView): void {
   for (const key of OF_A_CALL) notices.remove(key);
@@ -34,6 +35,7 @@ function tellEvent(event: ServerEvent, notices: NoticesView): void {
     case "agent_error":
       // In the reader's language, and no fault of the agent.
       if (event.code === "rules_not_kept") return notices.show("permissions", { what: say("rules.endWithCall"), todo: "" }, "hint");
+      if (isAboutPlan(event.code)) return notices.show("plan", planNotice(event), "hint");
       return notices.show("agent", { what: event.message, todo: "" });
     case "server_goodbye":
     case "server_session_ended": {

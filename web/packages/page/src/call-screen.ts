@@ -117,7 +117,7 @@ export class CallScreen {
     this.#box.hidden = messages.length === 0;
     // A screen reader follows a live call; nobody wants a whole call read out at once.
     this.#box.ariaLive = this.#plan.ariaLive = this.#state === "live" ? "polite" : "off";
-    this.#plans.render(this.#reader.deeds.plans);
+    this.#plans.render(this.#reader.deeds.plans.map((plan) => ({ agentId: "", agentName: "", plan, isEditable: false })));
     this.#empty.hidden = messages.length > 0 || this.#state === "failed";
     setText(this.#empty, say(this.#state === "ended" ? "call.emptyOver" : "call.empty"));
     setText(this.#about, this.#aboutWords());

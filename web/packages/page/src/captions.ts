@@ -9,6 +9,7 @@ import {
   type PermissionRule,
   type PermissionUpdate,
   type Plan,
+  type PlanUpdate,
   type ServerEvent,
   type ServerEventOf,
   type ToolCallBlock,
@@ -66,14 +67,24 @@ export interface ToolWork {
   readonly receipt?: ConsentReceipt;
 }
 
+/** A plan, and the agent that follows it. */
+export interface AgentPlan {
+  readonly agentId: string;
+  /** Empty where there is one agent only. */
+  readonly agentName: string;
+  readonly plan: Plan;
+  /** Whether the user may change it. */
+  readonly isEditable: boolean;
+}
+
 export interface Captions {
   readonly bubbles: readonly Bubble[];
   /** By response id. */
   readonly latencies: Readonly<Record<string, Wait>>;
   /** What may be done without asking; unknown until the server tells. */
   readonly permissions?: PermissionUpdate;
-  /** What the agent is to do, and how far it is; null where it has no plan any more. */
-  readonly plan?: Plan | null;
+  /** What the agents are to do, and how far they are. */
+  readonly plans?: readonly AgentPlan[];
 }
 
 export const NO_CAPTIONS: Captions = { bubbles: [], latencies: {} };
@@ -106,11 +117,18 @@ export function foldCaptions(captions: Captions, event: ServerEvent | LocalSigna
   const deed = event.type === "server_custom" ? readDeed(event) : null;
   if (deed?.name === "permission_updated") return { ...captions, permissions: deed.value };
   if (deed?.name === "permissions_key") return captions;
-  if (deed?.name === "plan_updated") return { ...captions, plan: deed.value.plan };
+  if (deed?.name === "plan_updated") return { ...captions, plans: foldPlans(captions.plans ?? [], deed.value) };
   const bubbles = deed ? foldDeed(captions.bubbles, deed) : foldBubbles(captions.bubbles, event);
   // The plan was that of the agent before; that of the other one is told next.
-  if (event.type === "server_custom" && event.name === "agent_changed") return { ...captions, bubbles, plan: null };
+  if (event.type === "server_custom" && event.name === "agent_changed") return { ...captions, bubbles, plans: [] };
   return bubbles === captions.bubbles ? captions : { ...captions, bubbles };
+}
+
+/** Each agent has one plan at a time; its place stays. */
+function foldPlans(plans: readonly AgentPlan[], { plan, agent_id: agentId = "", agent_name: agentName = "", editable = false }: PlanUpdate): readonly AgentPlan[] {
+  if (!plan) return plans.filter((one) => one.agentId !== agentId);
+  const now = { agentId, agentName, plan, isEditable: editable };
+  return plans.some((one) => one.agentId === agentId) ? plans.map((one) => (one.agentId === agentId ? now : one)) : [...plans, now];
 }
 
 function foldBubbles(bubbles: readonly Bubble[], event: ServerEvent | LocalSignal): readonly Bubble[] {

@@ -80,7 +80,10 @@ const background = new BackgroundTools(links, (tools) => backgroundView.render(t
 const backgroundView = new BackgroundView((tool) => void background.stop(tool));
 const settings = new SettingsView(loadPreferences(kept.always), hasConsent(kept.visit), change, (agreed) => keepConsent(kept.visit, agreed));
 const permissions = new PermissionsView(() => keepPermissionsKey(kept.always, null));
-const plan = new PlanView(byId("plan", HTMLElement));
+const plan = new PlanView(byId("plan", HTMLElement), (id, edit) => {
+  notices.remove("plan");
+  call?.editPlan(id, edit);
+});
 const tabs = new Tabs(document.baseURI, (elsewhere) => {
   if (elsewhere) notices.show("tabs", words.OTHER_TAB);
   else notices.remove("tabs");
@@ -367,7 +370,7 @@ const draw = drawnOncePerFrame(() => {
   heardView.render(shownNow.bubbles, ({ id, text: said }) => heard.heard(id, said));
   waits.render(shownNow.latencies);
   permissions.render(shownNow.permissions ?? null);
-  plan.render(shownNow.plan ? [shownNow.plan] : []);
+  plan.render((shownNow.plans ?? []).map((one) => ({ ...one, agentName: "", isEditable: one.isEditable && running })));
   start.hidden = state === "ended" || shownNow.bubbles.some(({ side }) => side === "user");
   inspector.render();
 });

@@ -326,10 +326,19 @@ describe("consent", () => {
   test("the plan is the latest that was told; it goes at its end, and with its agent", () => {
     const plan = { id: "p1", name: "Trip", description: "", expected_outcome: "", subtasks: [], state: "todo" };
     const told = [tells("plan_updated", { plan }), tells("plan_updated", { plan: { ...plan, state: "suspended" } })];
-    expect(fold(...told).plan).toMatchObject({ id: "p1", state: "suspended" });
-    expect(fold(...told, tells("plan_updated", { plan: null })).plan).toBeNull();
+    expect(fold(...told).plans).toMatchObject([{ plan: { id: "p1", state: "suspended" }, agentId: "", isEditable: false }]);
+    expect(fold(...told, tells("plan_updated", { plan: null })).plans).toEqual([]);
     const handed = fold(...told, tells("agent_changed", { from: "Ann", to: "Ben" }));
-    expect([handed.plan, handed.bubbles.length]).toEqual([null, 1]);
+    expect([handed.plans, handed.bubbles.length]).toEqual([[], 1]);
+  });
+
+  test("each agent of a room has its plan, in the order in which they were told first", () => {
+    const plan = { id: "p1", name: "Trip", description: "", expected_outcome: "", subtasks: [], state: "todo" };
+    const of = (agent: string, id: string | null): ServerEvent =>
+      tells("plan_updated", { plan: id && { ...plan, id }, agent_id: agent, agent_name: agent, editable: true });
+    const names = (...events: ServerEvent[]): unknown => fold(...events).plans?.map((one) => [one.agentName, one.plan.id, one.isEditable]);
+    expect(names(of("ann", "p1"), of("ben", "p2"), of("ann", "p3"))).toEqual([["ann", "p3", true], ["ben", "p2", true]]);
+    expect(names(of("ann", "p1"), of("ben", "p2"), of("ann", null))).toEqual([["ben", "p2", true]]);
   });
 
   test("a program's event of that name but another form changes nothing", () => {

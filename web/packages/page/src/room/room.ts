@@ -1,15 +1,17 @@
 /** The room page: lanes, captions, words and buttons around one call at a time. */
 
 import "./room.css";
-import { callIdOf } from "../captions.ts";
+import { type AgentPlan, callIdOf } from "../captions.ts";
 import { CallController, type Closing, MicrophoneError, openVoices } from "@realtime-voice/client";
 import { CallStorage, type KeptCall } from "../kept-call.ts";
+import { isAboutPlan, planNotice } from "../plan-words.ts";
 import { speakReadersLanguage } from "../reader-language.ts";
 import { besidePage, fetchServerInfo } from "../server-info.ts";
 import { keep, readKept } from "../storage.ts";
 import { say } from "../texts.ts";
 import { byId, drawnOncePerFrame, setText } from "../view/elements.ts";
 import { NoticesView } from "../view/notices-view.ts";
+import { PlanView } from "../view/plan-view.ts";
 import { ECHO_STAYS, LINE_LOST, MICROPHONE_LOST, microphoneNotice } from "../words.ts";
 import { Hues } from "./hues.ts";
 import { type Lane, LanesView } from "./lanes-view.ts";
@@ -52,6 +54,10 @@ const talk = new TalkView(
   hues,
   (asking, { confirmed, ...changes }) => call?.answerTool(callIdOf(asking), asking.name, confirmed, changes),
 );
+const plans = new PlanView(byId("plan", HTMLElement), (id, edit) => {
+  notices.remove("plan");
+  call?.editPlan(id, edit);
+});
 const join = byId("join", HTMLFormElement);
 const rooms = new LobbyView(byId("rooms", HTMLElement), byId("open-rooms", HTMLElement), (wanted) => {
   roomField.value = wanted;
@@ -78,7 +84,7 @@ async function enter(wanted: string, name: string, left: KeptCall | null): Promi
     room = wanted;
     keep(() => localStorage, REMEMBERED_NAME, name);
     showAddress(wanted);
-    for (const key of ["closed", "line", "microphone", "end", "trouble", "voice", "link", "echo"]) notices.remove(key);
+    for (const key of ["closed", "line", "microphone", "end", "trouble", "voice", "link", "echo", "plan"]) notices.remove(key);
     const url = roomUrl(document.baseURI, wanted, name);
     const options = { url, projection: ROOM, worklets: WORKLETS, openVoices: () => openVoices(VOICES_WORKLET), resume: left };
     show(await CallController.open(options), name, left !== null);
@@ -103,7 +109,9 @@ function show(opened: RoomCall, name: string, returns: boolean): void {
   let isIn = false;
   opened.client.on("event", (event) => {
     isIn ||= event.type === "server_room_joined";
-    if (event.type === "agent_error") {
+    if (event.type === "agent_error" && isAboutPlan(event.code)) {
+      notices.show("plan", planNotice(event), "hint");
+    } else if (event.type === "agent_error") {
       isRefused = !isIn;
       notices.show("trouble", { what: event.message, todo: "" });
     }
@@ -224,7 +232,17 @@ const draw = drawnOncePerFrame(() => {
   // Lanes come first, so that colours follow their order.
   lanes.render(people.all.map((person) => toLane(person, turns)));
   talk.render(turns.map(toSaid));
+  plans.render(inside ? plansHere(people.all) : []);
 });
+
+/** The plans of the agents that are here, with the names that they have now. */
+function plansHere(people: readonly Person[]): readonly AgentPlan[] {
+  const told = call?.state.talk.captions.plans ?? [];
+  return told.flatMap((plan) => {
+    const agent = people.find(({ id }) => id === plan.agentId);
+    return agent ? [{ ...plan, agentName: agent.name, isEditable: plan.isEditable && !agent.away }] : [];
+  });
+}
 
 function toLane(person: Person, turns: readonly Turn[]): Lane {
   const isMe = person.id === call?.state.people.me;
