@@ -28,6 +28,8 @@ from realtime.model.local.engine import SpeechEngine
 from realtime.model.scripted import PROFILE, CallTools, Expect, ScriptedModel, Speak, Step, Write
 from realtime.server.load import load_make_agent
 from realtime.server.make_agent import make_agent_of
+from tests.a2a.servers import remote_agent
+from tests.a2a.test_agent import booking
 from tests.model.emulator import Emulator
 from tests.model.local.chat_endpoint import DONE, calls, chat_endpoint, piece, words
 from tests.model.local.stand_ins import stand_in_parts
@@ -57,7 +59,7 @@ def load(name: str) -> ModuleType:
     ("most_lines", "names"),
     [
         (30, ("my_agent", "openai_voice", "gemini_voice", "dashscope_voice")),
-        (40, ("agentflow_thread",)),
+        (40, ("agentflow_thread", "remote_agent")),
         (40, ("background_delegate", "call_record", "greeting", "hand_over", "plan", "remembers_callers")),
         (50, ("agentscope1_thread", "java_thread")),
         (40, ("react_by_voice", "remembers_users", "room", "room_with_thinking_agent")),
@@ -157,6 +159,30 @@ async def test_an_existing_application_keeps_its_lifespan_its_login_and_its_rout
             done = await client.until("agent_response_audio_transcript_done")
             assert done["transcript"] == "We have two books."
     assert module.shop == {}
+
+
+async def test_a_voice_asks_a_remote_agent_whose_question_it_passes_on(
+    to_the_emulator: Point, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The voice on an emulated provider, the remote agent on the SDK's server."""
+    async with Emulator() as provider, remote_agent(booking) as remote:
+        to_the_emulator(provider)
+        monkeypatch.setenv("A2A_URL", remote.url)
+        module = load("remote_agent")
+        async with serving(module.make_agent) as place, place.client() as client:
+            await client.make_call()
+            await client.send({"type": "client_text_append", "text": "A room, please."})
+            session = await provider.session()
+            await session.until("response.create")
+            await session.call_tool("resp_1", "item_1", "ask_the_office", "call_1", '{"query":"A room."}')
+            await session.until("response.create", 2)
+            await session.speak("resp_2", "item_2", "I am asking the office.", SPOKEN)
+            await client.until("agent_response_audio_done")
+            await client.send({"type": "client_playback_ack", "item_id": "item_2", "played_ms": 60_000})
+            await session.until("response.create", 3)
+            hint = session.sent("conversation.item.create")[-1]["item"]
+            assert "For which day?" in hint["content"][0]["text"]
+        assert remote.asked[0]["parts"][-1]["text"].endswith("A room.")
 
 
 async def test_an_agent_works_behind_a_voice_that_talks_on(

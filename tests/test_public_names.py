@@ -7,15 +7,16 @@ from pathlib import Path
 import pytest
 
 PACKAGE = Path(__file__).resolve().parent.parent / "realtime"
-LAZY = ["realtime", "realtime.agent", "realtime.model", "realtime.model.chat", "realtime.model.local"]
+LAZY = ["realtime", "realtime.a2a", "realtime.agent", "realtime.model", "realtime.model.chat", "realtime.model.local"]
 """Packages that load their names on first use."""
 
 DOCUMENTED = {
     "realtime": "ClientEvents DashScopeRealtimeModel GeminiRealtimeModel OpenAIRealtimeModel ServerEvents",
-    "realtime.agent": "AgentBase ReActAgent ReActAgentBase RealtimeAgent UserAgent",
+    "realtime.a2a": "FileAgentCardResolver NacosAgentCardResolver WellKnownAgentCardResolver",
+    "realtime.agent": "A2AAgent AgentBase ReActAgent ReActAgentBase RealtimeAgent UserAgent",
     "realtime.event": "ReplyEndEvent ReplyStartEvent",
-    "realtime.formatter": "DashScopeChatFormatter DashScopeMultiAgentFormatter FormatterBase GeminiChatFormatter "
-    "GeminiMultiAgentFormatter OpenAIChatFormatter OpenAIMultiAgentFormatter",
+    "realtime.formatter": "A2AChatFormatter DashScopeChatFormatter DashScopeMultiAgentFormatter FormatterBase "
+    "GeminiChatFormatter GeminiMultiAgentFormatter OpenAIChatFormatter OpenAIMultiAgentFormatter",
     "realtime.mcp": "HttpStatefulClient HttpStatelessClient MCPToolFunction StdIOStatefulClient",
     "realtime.memory": "InMemoryMemory LongTermMemoryBase MemoryBase",
     "realtime.message": "AssistantMsg Msg SystemMsg TextBlock ToolCallBlock ToolResultBlock UserMsg",
@@ -33,7 +34,7 @@ DOCUMENTED = {
 
 
 def test_the_modules_of_the_documents_have_their_names() -> None:
-    """AGT-12 and FMT-18, for all but Agent to Agent."""
+    """AGT-12 and FMT-18."""
     named = [(import_module(module), name) for module, names in DOCUMENTED.items() for name in names.split()]
     assert [f"{module.__name__}.{name}" for module, name in named if not hasattr(module, name)] == []
 

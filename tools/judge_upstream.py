@@ -30,6 +30,7 @@ FILES = (
     *("model_openai_test", "model_dashscope_test", "model_gemini_test", "model_anthropic_test"),
     *("token_char_test", "token_openai_test", "token_anthropic_test", "user_input_test"),
     *("plan_test", "tablestore_session_test", "tablestore_memory_test", "memory_reme_test", "mem0_utils_test"),
+    *("a2a_agent_test", "a2a_resolver_test", "formatter_a2a_test"),
 )
 FILES_OF_MAIN = ("permission_engine_test", "permission_mode_test", "permission_bash_parser_test")
 """Those of branch main: files of one name have other tests there."""

@@ -165,10 +165,11 @@ def msg_of(message: Any, name: str, path: str = "message") -> ReadMessage:
 
     Its role is `user` or `assistant`; its ids and what else it carries stand in `metadata["a2a"]`.
     """
+    faults: list[str] = []
     try:
         fields = plain(message)
     except RecursionError:
-        return ReadMessage(Msg(name, None, "assistant"), [f"{path}: {TOO_DEEP}"])
+        fields = _readable(message, path, faults)
     if not isinstance(fields, Mapping):
         return ReadMessage(Msg(name, None, "assistant"), [f"{path}: a message is an object, not {kind_of(fields)}"])
     is_user = str(fields.get("role", "")).lower() in ("user", "role_user")
@@ -181,7 +182,26 @@ def msg_of(message: Any, name: str, path: str = "message") -> ReadMessage:
     }
     metadata = {**kept, **({"partMetadata": of_parts} if of_parts else {})}
     msg = Msg(name, read.blocks, "user" if is_user else "assistant", metadata={"a2a": metadata} if metadata else None)
-    return ReadMessage(msg, read.faults)
+    return ReadMessage(msg, [*faults, *read.faults])
+
+
+def _readable(thing: Any, path: str, faults: list[str]) -> Any:
+    """Return the fields of a message that are not too deep."""
+    if not isinstance(thing, Mapping):
+        return thing
+    fields: dict[str, Any] = {}
+    for name, value in thing.items():
+        try:
+            fields[camel(name)] = plain(value)
+        except RecursionError:
+            if name == "parts" and isinstance(value, list):
+                fields[name] = [_readable(part, f"{path}.parts[{at}]", faults) for at, part in enumerate(value)]
+            elif name in ("data", "file"):
+                # Who reads its part tells it.
+                fields[name] = value
+            else:
+                faults.append(f"{path}.{name}: {TOO_DEEP}")
+    return fields
 
 
 def plain(thing: Any) -> Any:

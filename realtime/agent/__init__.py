@@ -39,4 +39,5 @@ _WHERE = {
 }
 
 __all__ = [*_WHERE]
-__getattr__ = on_first_use(__name__, _WHERE)
+# `A2AAgent` lies above this package: AgentScope's documents import it from here.
+__getattr__ = on_first_use(__name__, {**_WHERE, "A2AAgent": "realtime.a2a.agent"})

@@ -6,6 +6,7 @@ from realtime.formatter.dashscope import DashScopeChatFormatter, DashScopeMultiA
 from realtime.formatter.gemini import GeminiChatFormatter, GeminiMultiAgentFormatter
 from realtime.formatter.openai import OpenAIChatFormatter, OpenAIMultiAgentFormatter
 from realtime.formatter.turns import NO_RESULT, NO_RESULT_YET
+from realtime.lazy import on_first_use
 
 __all__ = [
     "NO_RESULT",
@@ -20,3 +21,6 @@ __all__ = [
     "OpenAIChatFormatter",
     "OpenAIMultiAgentFormatter",
 ]
+
+# It lies above this package: AgentScope's documents import it from here.
+__getattr__ = on_first_use(__name__, {"A2AChatFormatter": "realtime.a2a.formatter"})

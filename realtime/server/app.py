@@ -33,6 +33,7 @@ from realtime.server.settings import ServerSettings
 from realtime.server.socket_endpoint import SocketEndpoint
 from realtime.server.user_memories import MakeMemory
 from realtime.server.warming import Warming
+from realtime.state.redaction import Redact
 from realtime.state.sessions import StoredSession
 from realtime.version import __version__
 
@@ -96,6 +97,7 @@ def create_app(
     engine: SpeechEngine | None = None,
     warming: Warming | None = None,
     session: StoredSession | None = None,
+    redact: Redact | None = None,
     memory: MakeMemory | None = None,
 ) -> FastAPI:
     """Create an application with socket, page, API and endpoints.
@@ -106,8 +108,8 @@ def create_app(
 
     `info` answers `/api/info`; without it, the answer is the model of the latest call. `offer` answers `/api/models`;
     without it, there is nothing to choose. `page_providers`, `cases`, `rooms`, `engine`, `warming`,
-    `session` and `memory` go to `voice_router`. `/readyz` waits for the embedded model, and calls `is_ready`.
-    `lifespan` is FastAPI's.
+    `session`, `memory` and `redact` go to `voice_router`. `/readyz` waits for the embedded model, and calls
+    `is_ready`. `lifespan` is FastAPI's.
     `app.state.calls` holds the calls, `app.state.settings` the settings, and `app.state.connections` counts connections
     under `realtime serve`.
     """
@@ -123,6 +125,7 @@ def create_app(
         engine=engine,
         warming=warming,
         session=session,
+        redact=redact,
         memory=memory,
     )
     calls, folder = router.calls, page_folder()

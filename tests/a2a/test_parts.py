@@ -18,11 +18,12 @@ from realtime.message import (
     ThinkingBlock,
     ToolCallBlock,
     ToolResultBlock,
+    ToolResultState,
     URLSource,
 )
 
 PNG = b"\x89PNG\r\n\x1a\n"
-RESULT = ToolResultBlock(id="c1", name="book", output="Room 7.", state="error")
+RESULT = ToolResultBlock(id="c1", name="book", output="Room 7.", state=ToolResultState.ERROR)
 BLOCKS: list[Block] = [
     TextBlock(text="A room, please.", id="1"),
     DataBlock(source=URLSource(url="https://h.example/a.png", media_type="image/png"), id="2", name="a.png"),
@@ -131,6 +132,21 @@ def test_what_cannot_be_read_is_one_sentence_and_the_rest_stays(sentence: str) -
     read = blocks_of([FAULTS[sentence], {"text": "the rest"}])
     assert read.faults == [sentence]
     assert dumped(read.blocks) == dumped([TextBlock(text="the rest")])
+
+
+def test_a_cycle_in_a_message_costs_its_part_alone() -> None:
+    cycle: dict[str, Any] = {}
+    cycle["itself"] = cycle
+    parts = [{"data": cycle}, {"text": "the", "metadata": cycle}, 7, {"text": "rest", "metadata": {"x": 1}}]
+    read = msg_of({"messageId": "m", "metadata": cycle, "parts": parts}, "Eve")
+    assert read.faults == [
+        "message.metadata: it is nested too deeply",
+        "message.parts[1].metadata: it is nested too deeply",
+        "message.parts[0]: it is nested too deeply",
+        "message.parts[2]: a part is an object, not a number",
+    ]
+    assert read.msg.get_text_content(separator=" ") == "the rest"
+    assert read.msg.metadata == {"a2a": {"messageId": "m", "partMetadata": {"3": {"x": 1}}}}
 
 
 @pytest.mark.parametrize("given", ["text", {"text": "a"}, 7])

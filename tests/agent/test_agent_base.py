@@ -94,11 +94,13 @@ async def test_the_base_of_reasoning_agents_can_be_used_alone() -> None:
 
 
 def test_agents_are_imported_from_one_place() -> None:
-    """AGT-12, without the agents that come with Agent to Agent"""
-    from realtime.agent import AgentBase, ReActAgentBase, RealtimeAgent, UserAgent
+    """AGT-12"""
+    from realtime.agent import A2AAgent, AgentBase, ReActAgentBase, RealtimeAgent, UserAgent
 
     names = ["AgentBase", "ReActAgentBase", "ReActAgent", "UserAgent", "RealtimeAgent"]
     assert [cls.__name__ for cls in (AgentBase, ReActAgentBase, ReActAgent, UserAgent, RealtimeAgent)] == names
+    assert A2AAgent.__name__ == "A2AAgent"
+    assert issubclass(A2AAgent, AgentBase)
     assert issubclass(ReActAgent, ReActAgentBase)
     assert issubclass(ReActAgentBase, AgentBase)
     assert not issubclass(ChatModelBase, AgentBase)

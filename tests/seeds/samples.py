@@ -35,10 +35,12 @@ class Sample:
     def rewritten(self) -> str:
         """The code with the package's own name: `agentscope.realtime` is `realtime`, `agentscope.x` is `realtime.x`.
 
-        Agentflow's messages are those of `realtime.interop.agentflow_message`. Arguments that are left out, as in
+        Agentflow's messages are those of `realtime.interop.agentflow_message`, the agent card of `a2a.types`, which has
+        no `url` in version 1 of that package, is that of `realtime.a2a`. Arguments that are left out, as in
         `ReActAgent(...)`, are those of the name `elided`.
         """
         ours = AGENTFLOW.sub("realtime.interop.agentflow_message", PREFIX.sub("realtime", self.code))
+        ours = ours.replace("from a2a.types import", "from realtime.a2a import")
         return ours.replace("(...)", "(**elided)")
 
 

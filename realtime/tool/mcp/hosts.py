@@ -87,7 +87,7 @@ class AllowedHosts:
 
     def _why_not(self, scheme: str, host: str, port: int | None) -> str:
         port = port or (443 if scheme == "https" else 80)
-        if not self._any_public and not {(host, None), (host, port)} & self._places:
+        if not self._any_public and not self._names(host, port):
             return f"the owner of this server does not allow the host {host[:100]!r} ({self._option})"
         if scheme != "https" and not _is_loopback(host):
             return "it is to be reached by https"
@@ -98,9 +98,14 @@ class AllowedHosts:
 
         Raises ToolError where the URL, or what its host leads to, is refused; OSError where it leads nowhere.
         """
-        if why := self._why_not(url.scheme, host := _plain(url.host), url.port):
+        return await self.addresses_of(url.scheme, url.host, url.port)
+
+    async def addresses_of(self, scheme: str, host: str, port: int | None) -> list[str]:
+        """Return the addresses of a URL with these parts, as `addresses` does."""
+        host = _plain(host)
+        if why := self._why_not(scheme, host, port):
             raise ToolError(why, code="mcp_host")
-        port = url.port or (443 if url.scheme == "https" else 80)
+        port = port or (443 if scheme == "https" else 80)
         found = await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
         addresses = list(dict.fromkeys(str(one[4][0]) for one in found))
         if not all(self._may_be_dialled(host, address, port) for address in addresses):
@@ -108,11 +113,15 @@ class AllowedHosts:
         return addresses
 
     def _may_be_dialled(self, host: str, address: str, port: int) -> bool:
-        ip = ipaddress.ip_address(address.partition("%")[0])
-        ip = getattr(ip, "ipv4_mapped", None) or ip
-        if ip.is_global and not ip.is_multicast:
+        if is_public(address):
             return True
-        return bool({(str(ip), None), (str(ip), port)} & self._places) or (host == _LOOPBACK_NAME and ip.is_loopback)
+        ip = ip_of(address)
+        is_loopback_by_name = host == _LOOPBACK_NAME and ip.is_loopback and self._names(host, port)
+        return self._names(str(ip), port) or is_loopback_by_name
+
+    def _names(self, host: str, port: int) -> bool:
+        """Whether the owner has named this host or address."""
+        return bool({(host, None), (host, port)} & self._places)
 
     def client_factory(self) -> Callable[..., httpx2.AsyncClient]:
         """Return what makes HTTP clients that reach these hosts only: they follow no redirect and use no proxy."""
@@ -145,6 +154,18 @@ class AllowedHosts:
 def _plain(host: str) -> str:
     """Return a host as it is compared."""
     return host.strip("[]").rstrip(".").lower()
+
+
+def ip_of(address: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address:
+    """Return an address as it is judged: without a zone, and without the mapping of IPv4 into IPv6."""
+    ip = ipaddress.ip_address(address.partition("%")[0])
+    return getattr(ip, "ipv4_mapped", None) or ip
+
+
+def is_public(address: str) -> bool:
+    """Whether an address is in no private, local or reserved network."""
+    ip = ip_of(address)
+    return ip.is_global and not ip.is_multicast
 
 
 def _is_loopback(host: str) -> bool:

@@ -9,6 +9,7 @@ from typing import Any
 
 from realtime.message import Msg, ThinkingBlock
 from realtime.model.chat import ChatResponse
+from tests.judges.agentscope import remote_agents
 from tests.judges.agentscope.shapes import shape_of
 
 HISTORY_PROMPT = (
@@ -97,6 +98,7 @@ async def _all_signed(responses: AsyncIterator[ChatResponse]) -> AsyncIterator[C
 
 
 ADAPTERS: dict[str, Callable[[type[Any]], type[Any]]] = {
+    **remote_agents.ADAPTERS,
     "DashScopeChatModel": dashscope_model,
     "InMemoryMemory": memory,
     "GeminiChatModel": gemini_model,

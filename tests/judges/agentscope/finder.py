@@ -11,7 +11,7 @@ from importlib.util import find_spec
 from types import ModuleType
 from typing import Any
 
-from tests.judges.agentscope import own_redis, shapes, tools_of_a_machine
+from tests.judges.agentscope import own_redis, remote_agents, shapes, tools_of_a_machine
 from tests.judges.agentscope.adapters import ADAPTERS
 
 PRIVATE = {
@@ -92,4 +92,5 @@ class _Finder(MetaPathFinder, Loader):
 def install() -> None:
     """Let `import agentscope` find `realtime`, with blocks in upstream's shapes."""
     shapes.settle()
+    remote_agents.settle()
     sys.meta_path.insert(0, _Finder())
