@@ -136,11 +136,7 @@ class ServerSettings:
             raise ValueError("the token is empty: leave it out, or give one")
         if self.token is not None and not (self.token.isascii() and self.token.isprintable()):
             raise ValueError("a token has ASCII letters, digits and signs only: headers and cookies carry no others")
-<<<<<<< HEAD
-        for host in (*self.client_mcp_hosts, *self.a2a_push_hosts):
-=======
-        for host in (*self.client_mcp_hosts, *self.record_webhook_addresses):
->>>>>>> main
+        for host in (*self.client_mcp_hosts, *self.a2a_push_hosts, *self.record_webhook_addresses):
             place_of(host)
         if any(set(one) & set(" ;,'") for one in self.connect_origins):
             raise ValueError("connect_origins are origins, such as wss://voice.example.org, one each")
