@@ -19,8 +19,10 @@ from a2a.types import (
 from fastapi import FastAPI
 
 from realtime import a2a_router, voice_router
+from realtime.a2a import A2AAgent, WellKnownAgentCardResolver
 from realtime.agent import RealtimeAgent
 from realtime.errors import UsageError
+from realtime.message import UserMsg
 from realtime.model.scripted import PROFILE, ScriptedModel, Step, Write
 from realtime.server.gate import Gate
 from realtime.server.settings import ServerSettings
@@ -194,6 +196,15 @@ async def test_an_agent_that_cannot_be_made_fails_the_task_without_its_secrets()
     assert words
     assert "hunter2" not in words
     assert place.calls.running == 0
+
+
+async def test_a_remote_agent_of_ours_talks_to_a_server_of_ours() -> None:
+    async with serving(two_answers, OPEN) as place:
+        other = A2AAgent(await WellKnownAgentCardResolver(base_url=place.url).get_agent_card())
+        other.set_console_output_enabled(False)
+        answers = [(await other(UserMsg("anna", words))).get_text_content() for words in ("Is it open?", "And Sunday?")]
+        await other.aclose()
+    assert answers == ["1: Is it open?", "2: And Sunday?"]
 
 
 # -- the person in a call ----------------------------------------------------------------------------------------------
