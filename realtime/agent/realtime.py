@@ -91,7 +91,8 @@ class RealtimeAgent(AgentSpec):
     for it at most, and what was heard is recorded after each reply; "both" is both. In each mode callers have tools to
     hear, correct and forget what is remembered.
 
-    At the end of a call, `chat_model` fills in its `call_record`, a class of pydantic, from what was heard: listeners
+    At the end of a call, `chat_model` (None: the one that the model comes with) fills in its `call_record`, a class of
+    pydantic, from what was heard. In the call, the agent asks for what is required there and reads it back. Listeners
     get an event `call_record`, and the calls API has it (`docs/agents.md`).
 
     `suggestions` are prompts to try, in the user's words: a page offers them (`agent_ready.model.suggestions`).

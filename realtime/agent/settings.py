@@ -136,7 +136,7 @@ class AgentSpec(StateModule):
         self.long_term_memory_mode: LongTermMemoryMode = long_term_memory_mode
         if long_term_memory is not None:
             _check_memory(self.toolkit.for_call(), long_term_memory, long_term_memory_mode)
-        self.record_form = _record_form(call_record, chat_model)
+        self.record_form = _record_form(call_record, chat_model, model)
         """What is filled in when a call is over; None: nothing."""
         self.origin = object()
         """The same for all copies of an agent."""
@@ -235,14 +235,14 @@ def _turn_detection(given: object) -> TurnDetection | None:
         raise UsageError(f"turn_detection: {explain(error, TurnDetection)}", code="bad_turn_detection") from None
 
 
-def _record_form(call_record: Any, chat_model: Any) -> RecordForm | None:
+def _record_form(call_record: Any, chat_model: Any, model: RealtimeModel) -> RecordForm | None:
     """Return what is filled in at the end of a call. Raises UsageError for what cannot be."""
     if call_record is None:
         return None
     # Agents without a record load no chat models.
     from realtime.agent.call_record import RecordForm
 
-    return RecordForm.of(call_record, chat_model)
+    return RecordForm.of(call_record, chat_model, model)
 
 
 def _check_memory(toolkit: Toolkit, memory: Any, mode: LongTermMemoryMode) -> None:
@@ -461,11 +461,11 @@ class RunSettings:
 
     @property
     def _instructions(self) -> str:
-        """Those of client or agent, with hint and recalled memories."""
-        config, notebook = self.config, self._spec.plan_notebook
+        """Those of client or agent, hints for record and plan, recalled memories."""
+        config, notebook, form = self.config, self._spec.plan_notebook, self._spec.record_form
         own = config.instructions if config.instructions is not None else self._spec.sys_prompt
-        hint = "" if notebook is None else notebook.current_hint
-        added = "".join(f"\n\n{text}" for text in (hint, self.recalled) if text)
+        hints = ("" if form is None else form.hint, "" if notebook is None else notebook.current_hint, self.recalled)
+        added = "".join(f"\n\n{text}" for text in hints if text)
         return f"{own}{added}".strip() if added else own
 
     def _detection_for_model(self) -> TurnDetection | str:

@@ -110,8 +110,14 @@ class AgentLanguageModel:
     @property
     def name(self) -> str:
         """The names of the agent and its chat model."""
+        model = self.chat_model
+        return f"{self._agent.name} on {model.model_name}" if model is not None else self._agent.name
+
+    @property
+    def chat_model(self) -> ChatModelBase | None:
+        """The agent's own, if it has one."""
         model = getattr(self._agent, "model", None)
-        return f"{self._agent.name} on {model.model_name}" if isinstance(model, ChatModelBase) else self._agent.name
+        return model if isinstance(model, ChatModelBase) else None
 
     def for_call(self) -> AgentInCall:
         """Return the agent in one call. Raises UsageError while it is in another one."""

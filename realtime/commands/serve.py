@@ -98,6 +98,16 @@ def serve(
             "or with a token, else none.",
         ),
     ] = None,
+    a2a: Annotated[
+        bool, typer.Option("--a2a", help="Let other agents write to yours, and to the people in calls (A2A).")
+    ] = False,
+    a2a_push: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="HOST[:PORT]",
+            help="Another host that may be notified of their tasks; those at public addresses may be. Repeatable.",
+        ),
+    ] = None,
     endpoints_formerly: Annotated[str | None, typer.Option("--front", hidden=True)] = None,
     token: Annotated[
         str | None,
@@ -180,6 +190,28 @@ def serve(
     recordings: Annotated[
         Path | None, typer.Option(metavar="FOLDER", help="Record calls whose client requests it.")
     ] = None,
+    redact: Annotated[
+        str | None,
+        typer.Option(
+            metavar="app.py:redact",
+            help="A function that gets each text before it is stored and returns it without its secrets.",
+        ),
+    ] = None,
+    record_webhook: Annotated[
+        str | None,
+        typer.Option(
+            metavar="URL",
+            help="Send the records of calls there when these are over, signed with the secret in "
+            "REALTIME_WEBHOOK_SECRET.",
+        ),
+    ] = None,
+    allow_webhook_address: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="ADDRESS[:PORT]",
+            help="A private address that the host of --record-webhook may lead to. Repeatable.",
+        ),
+    ] = None,
     cases: Annotated[
         Path | None,
         typer.Option(
@@ -243,7 +275,11 @@ def serve(
         keep_bytes=round(keep_gb * 1e9) if keep_gb is not None else None,
         lists_calls=guarded,
         recordings=writable_folder(recordings, "--recordings"),
+        record_webhook=record_webhook,
+        record_webhook_addresses=tuple(allow_webhook_address or ()),
         cases_to=writable_folder(cases, "--cases"),
+        a2a=a2a,
+        a2a_push_hosts=tuple(a2a_push or ()),
         endpoints=endpoints_for(endpoints_formerly if endpoints is None else endpoints, guarded=guarded),
     )
     if target is not None and model is not None:
@@ -254,6 +290,7 @@ def serve(
         room=room,
         mcp=tuple(mcp or ()),
         session=session_url(session),
+        redact=redact,
         memory=str(remember) if remember is not None else None,
         settings=settings,
         log_level=log_level,

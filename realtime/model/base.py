@@ -13,7 +13,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol, assert_never, runtime_checkable
+from typing import TYPE_CHECKING, Any, Protocol, assert_never, runtime_checkable
 
 import msgspec
 
@@ -23,6 +23,9 @@ from realtime.event.config import ToolDeclaration, TurnDetection
 from realtime.event.model import ModelEvent
 from realtime.message import ToolResultBlock
 from realtime.runtime import Runtime
+
+if TYPE_CHECKING:
+    from realtime.model.chat.base import ChatModelBase
 
 CONTINUE_ANSWER = (
     "Your last answer was broken off. The user has heard it as far as it stands here. "
@@ -292,6 +295,14 @@ class RealtimeModel(ABC):
     def voice_for(self, wanted: str | None) -> str | None:
         """The voice to speak with if this one is asked for; `None`: the model's own. A provider may refuse it later."""
         return wanted or self.voice
+
+    def chat_model(self) -> ChatModelBase | None:
+        """Return a chat model of those who hear the call anyway; None where there is none.
+
+        It writes what calls leave behind (`call_record`). No one else gets the words, or a key. Raises
+        UsageError where its package is missing.
+        """
+        return None
 
     @property
     def websocket_headers(self) -> dict[str, str]:

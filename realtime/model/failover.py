@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -31,6 +32,9 @@ from realtime.model.base import (
 from realtime.model.link_limits import WireLimits
 from realtime.options import checked
 from realtime.runtime import Runtime
+
+if TYPE_CHECKING:
+    from realtime.model.chat.base import ChatModelBase
 
 logger = logging.getLogger(__name__)
 
@@ -67,6 +71,10 @@ class _Failover(RealtimeModel):
     @property
     def profile(self) -> Profile:
         return self._profile
+
+    def chat_model(self) -> ChatModelBase | None:
+        """See `RealtimeModel.chat_model`: that of the first model, for the others may never hear the call."""
+        return self.models[0].chat_model()
 
     async def connect(self, *, settings: Settings, on_event: OnEvent, history: History, runtime: Runtime) -> Connection:
         """See `RealtimeModel.connect`. Raises the error of the last model where none can be had."""

@@ -17,7 +17,9 @@ class Service:
     """A provider: its names, the environment variables and address that reach it, and its model's class.
 
     Messages name the first of `key_variables`; any of them may hold the key. `model_class` is `module:Class`; the class
-    takes a model name, `api_key` and `base_url`, and its default model is the best one.
+    takes a model name, `api_key` and `base_url`, and its default model is the best one. `chat_path` says how the
+    address of its socket becomes that of its chat models: what its path has from where on, and what stands there
+    then; None: it has none.
     """
 
     name: str
@@ -27,6 +29,7 @@ class Service:
     base_url_variable: str
     default_url: str
     model_class: str
+    chat_path: tuple[str, str] | None = None
 
     def open(self, *model_name: str, **options: Any) -> RealtimeModel:
         """Return its model with this name (default: the best). Imports this provider only."""
@@ -80,6 +83,7 @@ SERVICES = {
             "OPENAI_BASE_URL",
             "https://api.openai.com/v1",
             "realtime.model.openai_family.openai:OpenAIRealtimeModel",
+            ("/realtime", ""),
         ),
         Service(
             "gemini",
@@ -89,6 +93,7 @@ SERVICES = {
             "GOOGLE_GEMINI_BASE_URL",
             "https://generativelanguage.googleapis.com",
             "realtime.model.gemini.model:GeminiRealtimeModel",
+            ("/ws/", ""),
         ),
         Service(
             "dashscope",
@@ -98,6 +103,7 @@ SERVICES = {
             "DASHSCOPE_WEBSOCKET_BASE_URL",
             "wss://dashscope.aliyuncs.com",
             "realtime.model.openai_family.dashscope:DashScopeRealtimeModel",
+            ("/api-ws/", "/api/v1"),
         ),
     )
 }

@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 from abc import abstractmethod
 from collections.abc import Callable
-from typing import ClassVar
-from urllib.parse import urlsplit
+from typing import TYPE_CHECKING, ClassVar
+from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
 
 from realtime.errors import ProviderError, UsageError
 from realtime.model.base import Codec, Connection, History, OnEvent, Profile, RealtimeModel, Settings
@@ -15,6 +15,9 @@ from realtime.model.services import Service
 from realtime.model.wire import Dial, Tap, WireLimits, dial_websocket, open_wire
 from realtime.options import checked
 from realtime.runtime import Runtime
+
+if TYPE_CHECKING:
+    from realtime.model.chat.base import ChatModelBase
 
 
 def socket_url(base_url: str, path: str = "", *, source: str = "`base_url`", **query: str) -> str:
@@ -103,6 +106,32 @@ class SocketModel(RealtimeModel):
     def websocket_headers(self) -> dict[str, str]:
         """See `RealtimeModel.websocket_headers`."""
         return dict(self._codec(self._find_key() or "", str).address(Settings()).headers)
+
+    def chat_model(self) -> ChatModelBase | None:
+        """See `RealtimeModel.chat_model`: the service's own, at the host of the socket and with the same key.
+
+        None without a key, and where the socket's address is none of the service's kind.
+        """
+        key, address = self._find_key(), self._chat_address()
+        if not key or not address:
+            return None
+        from realtime.model.chat.families import FAMILIES  # only its user pays for the SDK
+
+        family = FAMILIES[self.service.name]
+        # Always named: the SDK would take an address of the environment, which may be another one's.
+        model: ChatModelBase = family.model()(family.small_model, key, **family.at(address))
+        return model
+
+    def _chat_address(self) -> str:
+        """Return where the chat models of this service are; "" where that cannot be told."""
+        parts = urlsplit(self.websocket_url or "")
+        begin, end = self.service.chat_path or ("", "")
+        root, found, _ = parts.path.rpartition(begin) if begin else ("", "", "")
+        if not found:
+            return ""
+        query = urlencode([(name, value) for name, value in parse_qsl(parts.query) if name != "model"])
+        scheme = "https" if parts.scheme == "wss" else "http"
+        return urlunsplit(parts._replace(scheme=scheme, path=root + end, query=query))
 
     def _find_key(self) -> str | None:
         """Raises UsageError for a key that no header can hold."""

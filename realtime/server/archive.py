@@ -24,6 +24,7 @@ from realtime.server.kept_rules import KeptRules
 from realtime.state.gist import Gist
 from realtime.state.log import AudioRun, Entry, Log, last_seq_of
 from realtime.state.quota import Quota
+from realtime.state.redaction import Redaction
 from realtime.state.restore import LastPlayed, Restored, ends_of_grace, restore
 from realtime.state.spill import SLOW, Spill
 from realtime.state.store import CallInfo, PageCursor, Store, is_call_id, merged
@@ -105,10 +106,13 @@ class Archive:
     """Keeps every call of a server in `store`.
 
     When the store fails, the affected calls get a warning and continue in memory. `resume_s` is how many seconds after
-    its last activity a stored call can be resumed; `quota` limits how much calls may store.
+    its last activity a stored call can be resumed; `quota` limits how much calls may store; `redaction` takes secrets
+    out of it.
     """
 
-    def __init__(self, store: Store, *, resume_s: float, quota: Quota | None = None) -> None:
+    def __init__(
+        self, store: Store, *, resume_s: float, quota: Quota | None = None, redaction: Redaction | None = None
+    ) -> None:
         self._store = store
         self._resume_s = resume_s
         self._executor = ThreadPoolExecutor(1, thread_name_prefix="store")
@@ -119,6 +123,7 @@ class Archive:
             on_trouble=self._in_trouble,
             on_recovered=self._recovered,
             quota=quota,
+            redaction=redaction,
         )
         self._kept_rules = KeptRules(store, self._executor)
         self._live: dict[str, Session] = {}
@@ -316,6 +321,18 @@ class Archive:
         if live is not None:
             waiting += live.log.read(entries[-1].seq - 1 if entries else after_seq)
         return merged([*entries, *(one for one in waiting if last_seq_of(one) > after_seq)]) if waiting else entries
+
+    async def put_note(self, key: str, kept_at: str, note: bytes | None) -> None:
+        """Keep a note, or forget it, as `Store.put_note`. Raises StoreError."""
+        await asyncio.get_running_loop().run_in_executor(self._executor, self._store.put_note, key, kept_at, note)
+
+    async def note(self, key: str) -> bytes | None:
+        """Return a note; None for an unknown one. Raises ClientError."""
+        return await self._ask(self._store.note, key)
+
+    async def note_keys(self, beginning: str) -> list[str]:
+        """Return the keys of notes that begin so. Raises ClientError."""
+        return await self._ask(self._store.note_keys, beginning)
 
     async def drop_notes(self, before: str) -> int:
         """Forget what was kept of sessions before this time; return how many those were. Raises ClientError."""

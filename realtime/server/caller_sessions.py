@@ -11,13 +11,14 @@ from typing import Any, cast
 from urllib.parse import quote
 
 from realtime.agent import RealtimeAgent
-from realtime.agent.heard import items_to_json
+from realtime.agent.heard import items_from_json, items_to_json
 from realtime.agent.run import AgentRun
 from realtime.call.session import Session
 from realtime.errors import BadOption, RealtimeError, StoreError, UsageError
 from realtime.event import server as s
 from realtime.event.base import Item
 from realtime.runtime import unique_id
+from realtime.state.redaction import Redaction
 from realtime.state.sessions import MAX_ID_BYTES, SessionWriter, StoredSession
 
 logger = logging.getLogger(__name__)
@@ -36,6 +37,8 @@ _RANDOM_ID = re.compile("item_[0-9A-Za-z]{16,}")
 """Ids of items that no other call has: ours, and those of providers."""
 _ID_NAMES = frozenset(("id", "item_id", "_last_reply_id", "recorded_ids"))
 """Under which names a state has ids of items."""
+_NO_WORDS = _ID_NAMES | {"state", "created_at", "finished_at", "role", "type", "timestamp"}
+"""Names under which a state has no words of a conversation."""
 _NOTABLE = (s.AgentResponseDoneEvent, s.AgentItemAddedEvent, s.AgentInputTranscriptionDoneEvent, s.ServerCustomEvent)
 """Events after which there may be something to remember."""
 
@@ -46,13 +49,15 @@ class CallerSessions:
     Of several calls of one user that go on at once, the first to save is remembered; the others get an event.
     """
 
-    def __init__(self, session: StoredSession) -> None:
+    def __init__(self, session: StoredSession, redaction: Redaction | None = None) -> None:
         if not isinstance(session, StoredSession):
             raise BadOption(
                 "session is a JSONSession, SqliteSession or RedisSession, or of a subclass of StoredSession, "
                 f"not a {type(session).__name__}"
             )
         self._session = session
+        self.redaction = redaction
+        """Takes secrets out of what is saved; None: all is saved."""
         self._open: set[CallerSession] = set()
         """Those of calls that go on, or are being saved."""
         self._latest: dict[tuple[str, str], CallerSession] = {}
@@ -184,7 +189,11 @@ class CallerSession:
 
     async def _save_once(self, writer: SessionWriter) -> None:
         try:
-            await writer.save(AGENT, self._state())
+            state, redaction = self._state(), self._callers.redaction
+            if redaction is not None:
+                parts = {name: one for name, one in state.items() if name not in SETTINGS}
+                state |= await asyncio.to_thread(_redacted, parts, redaction)
+            await writer.save(AGENT, state)
             self._has_failed = False
         except StoreError as error:
             if error.code == "session_taken":
@@ -228,6 +237,12 @@ class CallerSession:
         logger.warning("call %s of user %r: %s", call.call_id, call.owner, error)
         if call.end_reason is None:
             call.complain(error)
+
+
+def _redacted(state: dict[str, Any], redaction: Redaction) -> dict[str, Any]:
+    """Return parts of a state without secrets."""
+    heard = redaction.items(items_from_json(state.pop("conversation")))
+    return {**redaction.value(state, _NO_WORDS), "conversation": items_to_json(heard)}
 
 
 def _nothing() -> None:

@@ -54,6 +54,8 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     """URLs and commands of MCP servers, whose tools all agents get (`realtime.server.remote_tools`)."""
     session: str | None = None
     """Where agents keep what they know of their callers (`realtime.state.open.open_session`); None: nowhere."""
+    redact: str | None = None
+    """The function that takes secrets out of what is stored, as `app.py:redact`; None: all is stored."""
     memory: str | None = None
     """The file of the long-term memories of their users (`SqliteLongTermMemory`); None: there are none."""
     settings: ServerSettings = msgspec.field(default_factory=ServerSettings)
@@ -84,6 +86,7 @@ def app_of(
     """
     cases = make_cases(plan.settings) if make_cases is not None else None
     remote = RemoteTools(plan.mcp, say)
+    redact = load_function(plan.redact, "redact") if plan.redact is not None else None
     session = open_session(plan.session) if plan.session is not None else None
     memory = partial(SqliteLongTermMemory, plan.memory) if plan.memory is not None else None
 
@@ -107,6 +110,7 @@ def app_of(
             lifespan=lifespan,
             warming=warming,
             session=session,
+            redact=redact,
             memory=memory,
         )
     is_private = plan.settings.hosts is not None and not plan.settings.trust_forwarded
@@ -125,6 +129,7 @@ def app_of(
         lifespan=lifespan,
         warming=house.warming,
         session=session,
+        redact=redact,
         memory=memory,
     )
 

@@ -26,6 +26,7 @@ from realtime.server.make_agent import MakeAgent, check_make_agent
 from realtime.server.memories_api import memories_router
 from realtime.server.models import PAGE_PROVIDERS
 from realtime.server.models import page_providers as providers_with_key
+from realtime.server.record_deliveries import RecordDeliveries
 from realtime.server.recordings import Recordings
 from realtime.server.retention import Retention, Rules, aged_of
 from realtime.server.rooms import Rooms
@@ -34,8 +35,10 @@ from realtime.server.settings import ServerSettings
 from realtime.server.socket_endpoint import SocketEndpoint, chosen_dialect, refuse, turned_away
 from realtime.server.user_memories import MakeMemory, UserMemories
 from realtime.server.warming import Warming, embedded_model_of
+from realtime.server.webhook import Webhook
 from realtime.state.open import open_store
 from realtime.state.quota import Quota
+from realtime.state.redaction import Redact, Redaction
 from realtime.state.sessions import StoredSession
 
 logger = logging.getLogger(__name__)
@@ -63,6 +66,7 @@ def voice_router(
     engine: SpeechEngine | None = None,
     warming: Warming | None = None,
     session: StoredSession | None = None,
+    redact: Redact | None = None,
     memory: MakeMemory | None = None,
 ) -> VoiceRouter:
     """Return a router with the WebSocket `{prefix}/ws/{user_id}/{session_id}` and the calls over HTTP.
@@ -80,12 +84,14 @@ def voice_router(
     the installed ones. `warming` loads the embedded model when the application starts; None: that which `make_agent`
     names, if any. `session` keeps what the agents remember of users whose client token names them, for their next
     call (docs/memory.md); it stays open. `memory` makes the long-term memory of such a user, for agents that have none,
-    and for `{prefix}/api/memories` (`realtime.server.memories_api`). When the application stops, its calls are ended.
+    and for `{prefix}/api/memories` (`realtime.server.memories_api`). `redact` takes secrets out of each text that is
+    stored (docs/operations.md). When the application stops, its calls are ended.
     """
     settings = settings or ServerSettings()
     offered = providers_with_key() if page_providers is None else page_providers
     gate = gate or Gate(settings)
-    archive = _archive(settings)
+    redaction = Redaction(redact) if redact is not None else None
+    archive = _archive(settings, redaction)
     recordings = Recordings(Path(settings.recordings)) if settings.recordings is not None else None
     calls = Calls(
         max_per_address=settings.max_calls_per_address,
@@ -95,10 +101,15 @@ def voice_router(
         archive=archive,
         recordings=recordings,
         files=OpenFiles(settings.reserved_files),
-        callers=CallerSessions(session) if session is not None else None,
-        memories=UserMemories(memory) if memory is not None else None,
+        callers=CallerSessions(session, redaction) if session is not None else None,
+        memories=UserMemories(memory, redaction) if memory is not None else None,
     )
 
+    deliveries = None
+    if settings.record_webhook is not None:
+        webhook = Webhook.of(settings.record_webhook, settings.record_webhook_addresses)
+        deliveries = RecordDeliveries(webhook, archive, redaction)
+        calls.on_call.append(deliveries.follow)
     rules = Rules(settings.keep_s, settings.keep_bytes)
     aged = aged_of(settings, recordings, calls.sessions.__contains__)
     retention = Retention(calls, archive, rules, aged) if archive is not None or aged else None
@@ -109,6 +120,8 @@ def voice_router(
             use_engine(engine)
         if retention is not None:
             retention.start()
+        if deliveries is not None:
+            deliveries.start()
         async with warmed.lifespan(None):
             yield
         if retention is not None:
@@ -117,6 +130,8 @@ def voice_router(
         await calls.drain(settings.drain_s)
         if calls.callers is not None:
             await calls.callers.close()
+        if deliveries is not None:
+            await deliveries.close()
         if archive is not None:
             await archive.close()
         if recordings is not None:
@@ -184,8 +199,8 @@ def voice_router(
     return router
 
 
-def _archive(settings: ServerSettings) -> Archive | None:
+def _archive(settings: ServerSettings, redaction: Redaction | None) -> Archive | None:
     if settings.store is None:
         return None
     quota = Quota(call_bytes=settings.max_kept_bytes_per_call, address_bytes=settings.max_kept_bytes_per_address)
-    return Archive(open_store(settings.store), resume_s=settings.resume_s, quota=quota)
+    return Archive(open_store(settings.store), resume_s=settings.resume_s, quota=quota, redaction=redaction)

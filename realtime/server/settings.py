@@ -107,10 +107,28 @@ class ServerSettings:
     """Whether `GET /api/calls` lists a user's calls. User ids are easy to guess: turn it off without authentication."""
     recordings: str | None = None
     """The folder for recordings of calls whose client requests one; None: nothing is recorded."""
+    record_webhook: str | None = field(default=None, repr=False)
+    """Where the records of calls are sent when these are over (docs/agents.md); None: nowhere.
+
+    Requests are signed with the secret in REALTIME_WEBHOOK_SECRET. The address may hold a key.
+    """
+    record_webhook_addresses: tuple[str, ...] = ()
+    """Private addresses that the host of `record_webhook` may lead to.
+
+    Each is `ADDRESS[:PORT]`.
+    """
     cases_to: str | None = None
     """The folder for test cases that the page makes of calls; None: the page offers them for download."""
     endpoints: tuple[str, ...] | None = None
     """The protocols of other services to serve: `openai`, `gemini`, `dashscope`; None: all of them."""
+
+    a2a: bool = False
+    """Whether other agents may write to agents and calls (docs/a2a.md)."""
+    a2a_push_hosts: tuple[str, ...] = ()
+    """Hosts that may be notified of tasks.
+
+    Each is `HOST[:PORT]`. Those at public addresses need not be named.
+    """
 
     def __post_init__(self) -> None:
         check_fields(self)
@@ -118,7 +136,7 @@ class ServerSettings:
             raise ValueError("the token is empty: leave it out, or give one")
         if self.token is not None and not (self.token.isascii() and self.token.isprintable()):
             raise ValueError("a token has ASCII letters, digits and signs only: headers and cookies carry no others")
-        for host in self.client_mcp_hosts:
+        for host in (*self.client_mcp_hosts, *self.a2a_push_hosts, *self.record_webhook_addresses):
             place_of(host)
         if any(set(one) & set(" ;,'") for one in self.connect_origins):
             raise ValueError("connect_origins are origins, such as wss://voice.example.org, one each")

@@ -11,6 +11,8 @@ from weakref import WeakValueDictionary
 from realtime.agent.memory_of_call import UserMemory
 from realtime.errors import BadOption, RealtimeError, StoreError
 from realtime.memory import LongTermMemoryBase
+from realtime.memory.redacted import RedactedMemory
+from realtime.state.redaction import Redaction
 
 logger = logging.getLogger(__name__)
 
@@ -19,13 +21,14 @@ MakeMemory = Callable[[str], LongTermMemoryBase]
 
 
 class UserMemories:
-    """Gives each user one memory, shared by all calls and requests."""
+    """Gives each user one memory, shared by all calls and requests. `redaction` takes secrets out of it."""
 
-    def __init__(self, make_memory: MakeMemory) -> None:
+    def __init__(self, make_memory: MakeMemory, redaction: Redaction | None = None) -> None:
         given: Any = make_memory
         if isinstance(given, LongTermMemoryBase) or not callable(given):
             raise BadOption("memory is a function that makes the long-term memory of a user id, so that none is shared")
         self._make = make_memory
+        self._redaction = redaction
         self._of: WeakValueDictionary[str, UserMemory] = WeakValueDictionary()
         """Those that calls or requests have."""
 
@@ -41,6 +44,8 @@ class UserMemories:
         if not isinstance(memory, LongTermMemoryBase):
             logger.warning("memory made a %s for user %r: it is no LongTermMemoryBase", type(memory).__name__, user)
             return None
+        if self._redaction is not None:
+            memory = RedactedMemory(memory, self._redaction)
         made = self._of[user] = UserMemory(memory, set())
         return made
 

@@ -20,6 +20,7 @@ from realtime.errors import StoreError, UsageError
 from realtime.event.server import ServerEvent
 from realtime.state.log import Entry, Log, last_seq_of
 from realtime.state.quota import Quota
+from realtime.state.redaction import Redaction
 from realtime.state.spilled_call import SpilledCall
 from realtime.state.store import CallInfo, Change, Store
 
@@ -61,7 +62,8 @@ class Spill:
     Blocking work runs in `executor` (None: the loop's own). `on_trouble(call_id, error)` is called once when a call, or
     with None the whole store, can no longer be written, and again if a slow store fails; `on_recovered(call_id)` once
     when it can be written again. The spill closes neither the store nor the executor. A call that exceeds `quota` is
-    reported as trouble (`store_quota`), and the rest of its log is recorded as a gap.
+    reported as trouble (`store_quota`), and the rest of its log is recorded as a gap. With a `redaction`, the store
+    gets no text that this has not seen.
     """
 
     def __init__(
@@ -72,6 +74,7 @@ class Spill:
         on_trouble: Trouble | None = None,
         on_recovered: Recovered | None = None,
         quota: Quota | None = None,
+        redaction: Redaction | None = None,
         every_s: float = EVERY_S,
         slow_after_s: float = SLOW_AFTER_S,
     ) -> None:
@@ -80,6 +83,7 @@ class Spill:
         self._on_trouble = on_trouble
         self._on_recovered = on_recovered
         self._quota = quota or Quota()
+        self._redaction = redaction
         self._every_s = every_s
         self._slow_after_s = slow_after_s
         self._live: dict[str, SpilledCall] = {}
@@ -197,6 +201,8 @@ class Spill:
         self._troubles.pop(call_id, None)
         async with self._at_work:
             try:
+                if self._redaction is not None:
+                    await self._in_executor(self._redaction.forget, call_id)
                 return await self._in_executor(self._store.delete, call_id)
             except StoreError as error:
                 self._note_loss(error)
@@ -339,7 +345,12 @@ class Spill:
         slow = loop.call_later(self._slow_after_s, self._report_trouble, None, _too_slow(self._slow_after_s))
         error: StoreError | None = None
         try:
-            await self._in_executor(self._store.write, [change for _, change in batch])
+            changes = [change for _, change in batch]
+            if self._redaction is not None:
+                await self._in_executor(self._redaction.apply, changes)
+            await self._in_executor(self._store.write, changes)
+            if self._redaction is not None:
+                self._redaction.wrote(changes)
         except StoreError as failure:
             error = failure
         except Exception as failure:

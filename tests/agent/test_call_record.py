@@ -4,7 +4,7 @@ import asyncio
 import json
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 from pydantic import BaseModel, Field
@@ -18,15 +18,25 @@ from realtime.event import client as c
 from realtime.event import server as s
 from realtime.event.config import SessionConfig
 from realtime.message import TextBlock, ToolCallBlock
-from realtime.model.base import ResponseCreate
+from realtime.model.base import Connection, ResponseCreate, Settings
 from realtime.model.chat.base import ChatModelBase, ChatResponse
+from realtime.model.chat.sdk_model import SdkChatModel
+from realtime.model.failover import failover
+from realtime.model.gemini.model import GeminiRealtimeModel
+from realtime.model.local import LocalRealtimeModel
+from realtime.model.local.chat import FormattedLanguageModel
+from realtime.model.local.engine import SpeechEngine
+from realtime.model.open import open_model
+from realtime.model.openai_family.openai import OpenAIRealtimeModel
 from realtime.model.script import Speak, Step
 from realtime.model.scripted import ScriptedModel
 from realtime.runtime import Runtime
 from realtime.server.settings import ServerSettings
 from realtime.testing.check.failing import CheckFailed
 from tests.agent.fakes import ListSink, listener_into
-from tests.agent.thinking import ScriptedChat
+from tests.agent.thinking import PlainFormatter, ScriptedChat
+from tests.agent.thinking import react as react_agent
+from tests.model.local.stand_ins import stand_in_parts
 from tests.server.harness import serving
 
 HELLO = c.ClientTextAppendEvent(text="I'm Ann. A table for six, please.")
@@ -53,12 +63,14 @@ def luigi(*answers: Any, chat: ChatModelBase | None = None, **more: Any) -> Real
 
 
 @asynccontextmanager
-async def call(agent: RealtimeAgent, *texts: c.ClientEvent, end: str = "client_end") -> AsyncIterator[Session]:
+async def call(
+    agent: RealtimeAgent, *texts: c.ClientEvent, end: str = "client_end", config: SessionConfig | None = None
+) -> AsyncIterator[Session]:
     """A call that has ended."""
     runtime = Runtime.of_loop(asyncio.get_running_loop())
     session = Session(participant=agent.run(), runtime=runtime, session_id="s1")
     session.attach(listener_into(ListSink(), runtime))
-    await session.start(SessionConfig())
+    await session.start(config or SessionConfig())
     for text in texts:
         session.receive(text)
         await asyncio.sleep(5)
@@ -176,7 +188,7 @@ async def test_after_a_hand_over_the_record_is_that_of_the_latest_agent_which_ha
 @pytest.mark.parametrize(
     ("options", "why"),
     [
-        ({"call_record": Booking}, "call_record is filled in by a chat model: give chat_model="),
+        ({"call_record": Booking}, "call_record is filled in by a chat model, .* comes with none: give chat_model="),
         ({"call_record": dict, "chat_model": ScriptedChat()}, "call_record"),
         ({"call_record": GOOD, "chat_model": ScriptedChat()}, "call_record"),
     ],
@@ -232,3 +244,151 @@ def test_the_test_kit_has_the_record() -> None:
         played(luigi(filled(BAD))).call_record(Booking)
     with pytest.raises(CheckFailed, match="has no record"):
         played(RealtimeAgent("Luigi", "", ScriptedModel(react))).call_record(Booking)
+
+
+# -- who fills it in ---------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.virtual_time
+@pytest.mark.parametrize("behind", ["chat model", "agent", "function"])
+async def test_the_embedded_voice_has_its_record_filled_in_by_its_own_language_model(behind: str) -> None:
+    chat = ScriptedChat([TextBlock(text="A table for six it is.")], filled(GOOD))
+    spoken = {
+        "chat model": FormattedLanguageModel(chat, PlainFormatter()),
+        "agent": react_agent(model=chat),
+        "function": lambda: react_agent(model=chat),
+    }[behind]
+    engine = SpeechEngine(lambda progress: stand_in_parts())
+    model = LocalRealtimeModel(language_model=spoken, engine=engine, speculation="off")
+    async with call(RealtimeAgent("Luigi", "", model, call_record=Booking), HELLO) as session:
+        assert records(session) == [{"model": "Booking", "record": GOOD}]
+    engine.close()
+    assert [request.options.get("tool_choice") for request in chat.requests][1:] == ["generate_structured_output"]
+
+
+VARIABLES = {
+    "openai": ("OPENAI_API_KEY", "OPENAI_BASE_URL"),
+    "gemini": ("GEMINI_API_KEY", "GOOGLE_GEMINI_BASE_URL"),
+    "dashscope": ("DASHSCOPE_API_KEY", "DASHSCOPE_WEBSOCKET_BASE_URL"),
+}
+
+
+def key_in(writer: Any) -> str:
+    """The key that the client of its SDK sends."""
+    own = writer if writer.family.name == "dashscope" else writer.client
+    return str((own._api_client if writer.family.name == "gemini" else own).api_key)
+
+
+@pytest.mark.parametrize(
+    ("provider", "socket", "asked"),
+    [
+        ("openai", "", "https://api.openai.com/v1"),
+        ("openai", "wss://proxy.example.org/openai/v1", "https://proxy.example.org/openai/v1"),
+        ("openai", "http://127.0.0.1:9/v1?api-version=3", "http://127.0.0.1:9/v1"),
+        ("gemini", "", "https://generativelanguage.googleapis.com"),
+        ("gemini", "https://proxy.example.org/gemini", "https://proxy.example.org/gemini"),
+        ("dashscope", "", "https://dashscope.aliyuncs.com/api/v1"),
+        ("dashscope", "https://dashscope-intl.aliyuncs.com/api/v1", "https://dashscope-intl.aliyuncs.com/api/v1"),
+    ],
+)
+def test_a_providers_voice_has_its_record_filled_in_at_its_own_host_with_its_own_key(
+    provider: str, socket: str, asked: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, (key, _) in VARIABLES.items():
+        monkeypatch.setenv(key, f"key-of-{name}")
+    monkeypatch.setenv(VARIABLES[provider][1], socket)
+    form = RealtimeAgent("Luigi", "", open_model(provider), call_record=Booking).record_form
+    assert form is not None
+    writer = form.writer
+    assert isinstance(writer, SdkChatModel)
+    assert (writer.family.name, writer.endpoint.address) == (provider, asked)
+    assert key_in(writer) == f"key-of-{provider}"
+
+
+@pytest.mark.parametrize("variable", ["OPENAI_BASE_URL", "GOOGLE_GEMINI_BASE_URL"])
+def test_an_address_in_the_environment_gets_no_key_of_a_voice_that_is_elsewhere(
+    variable: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(variable, "https://elsewhere.example.org/v1")
+    voices = (
+        OpenAIRealtimeModel(api_key="secret", base_url="https://api.openai.com/v1"),
+        GeminiRealtimeModel(api_key="secret", base_url="https://generativelanguage.googleapis.com"),
+    )
+    for voice in voices:
+        writer = voice.chat_model()
+        assert isinstance(writer, SdkChatModel)
+        assert "elsewhere" not in writer.endpoint.address
+
+
+@pytest.mark.parametrize(
+    ("name", "why"),
+    [
+        ("local", r"local comes with none \(without a language model it works by rules.*: give chat_model="),
+        ("openai", "give chat_model=.* or set OPENAI_API_KEY"),
+        ("dashscope", "give chat_model=.* or set DASHSCOPE_API_KEY"),
+    ],
+)
+def test_a_voice_that_comes_with_no_chat_model_is_refused_in_one_sentence(
+    name: str, why: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for key, _ in VARIABLES.values():
+        monkeypatch.delenv(key, raising=False)
+    with pytest.raises(UsageError, match=why) as refused:
+        RealtimeAgent("Luigi", "", open_model(name), call_record=Booking)
+    assert refused.value.code == "no_chat_model"
+
+
+def test_of_several_voices_the_first_says_who_reads_the_words() -> None:
+    first, second = (OpenAIRealtimeModel(api_key=f"key-{n}") for n in (1, 2))
+    writer = failover([first, second]).chat_model()
+    assert isinstance(writer, SdkChatModel)
+    assert key_in(writer) == "key-1"
+    assert failover([ScriptedModel(react), second]).chat_model() is None
+
+
+# -- what the agent is told of it in the call --------------------------------------------------------------------------
+
+
+class Reminder(BaseModel):
+    caller: str = Field(description="Full name,\n spelled out")
+    day: Literal["Friday", "Saturday"] | None = None
+
+
+class Attentive(ScriptedModel):
+    """Asks for what its instructions name as required, as a model would that follows them."""
+
+    def __init__(self) -> None:
+        super().__init__(self.answer)
+        self.instructions = ""
+
+    async def connect(self, *, settings: Settings, **parts: Any) -> Connection:
+        self.instructions = settings.instructions
+        return await super().connect(settings=settings, **parts)
+
+    def answer(self, message: object) -> list[Step]:
+        wanted = [line.split()[1] for line in self.instructions.splitlines() if "(required)" in line]
+        return [Speak(f"May I have your {wanted[0]}?", 1.0)] if isinstance(message, ResponseCreate) else []
+
+
+@pytest.mark.virtual_time
+@pytest.mark.parametrize("own", ["You remind.", None])
+async def test_the_agent_is_told_what_to_ask_for_and_to_read_back_and_the_clients_instructions_keep_it(
+    own: str | None,
+) -> None:
+    model, chat = Attentive(), ScriptedChat(filled({"caller": "Ann"}))
+    agent = RealtimeAgent("Luigi", "You remind.", model, call_record=Reminder, chat_model=chat)
+    config = SessionConfig(instructions=None if own else "Be a pirate.")
+    async with call(agent, c.ClientTextAppendEvent(text="Remind me, please."), config=config) as session:
+        said = [item.text for item in session.conversation.items() if item.role == "assistant"]
+        assert said == ["May I have your caller?"]
+    begin, _, hint = model.instructions.partition("\n\n")
+    assert begin == (own or "Be a pirate.")
+    assert "- caller (required): Full name, spelled out\n- day: one of Friday, Saturday\n" in hint
+    assert "read back what the user has told you" in hint
+
+
+@pytest.mark.virtual_time
+async def test_an_agent_without_a_record_is_told_nothing_of_one() -> None:
+    model = Attentive()
+    async with call(RealtimeAgent("Luigi", "You remind.", model)):
+        assert model.instructions == "You remind."

@@ -13,7 +13,8 @@ class Family:
 
     `model_class` and `formatter_class` are `module:Class`. Any of `key_variables` may hold the key; messages name the
     first. `limit_name` is the keyword that limits the tokens of a response. Where
-    `takes_temperature` is false, the newer models refuse a request with one.
+    `takes_temperature` is false, the newer models refuse a request with one. `small_model` fills in what a call leaves
+    behind, where no model is named.
     """
 
     name: str
@@ -24,6 +25,7 @@ class Family:
     model_class: str
     formatter_class: str
     limit_name: str
+    small_model: str
     takes_temperature: bool = True
 
     def model(self) -> Any:
@@ -59,6 +61,7 @@ FAMILIES = {
             "realtime.model.chat.openai:OpenAIChatModel",
             "realtime.formatter:OpenAIChatFormatter",
             "max_completion_tokens",
+            "gpt-5-mini",
         ),
         Family(
             "dashscope",
@@ -69,6 +72,7 @@ FAMILIES = {
             "realtime.model.chat.dashscope:DashScopeChatModel",
             "realtime.formatter:DashScopeChatFormatter",
             "max_tokens",
+            "qwen-plus",
         ),
         Family(
             "gemini",
@@ -79,6 +83,7 @@ FAMILIES = {
             "realtime.model.chat.gemini:GeminiChatModel",
             "realtime.formatter:GeminiChatFormatter",
             "max_output_tokens",
+            "gemini-2.5-flash",
         ),
         Family(
             "anthropic",
@@ -89,6 +94,7 @@ FAMILIES = {
             "realtime.model.chat.anthropic:AnthropicChatModel",
             "realtime.formatter:AnthropicChatFormatter",
             "max_tokens",
+            "claude-haiku-4-5",
             takes_temperature=False,
         ),
     )

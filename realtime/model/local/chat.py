@@ -190,6 +190,11 @@ class _ByChatModel(ABC):
         host = urlsplit(endpoint.address).netloc if isinstance(endpoint, Endpoint) else ""
         return f"{self._model.model_name} at {host}" if host else self._model.model_name
 
+    @property
+    def chat_model(self) -> ChatModelBase:
+        """The model that it asks."""
+        return self._model
+
     def for_call(self) -> CallLanguageModel:
         """Return the language model of one call: this one, or with a summary of that call."""
         in_call = self._in_call()

@@ -76,6 +76,10 @@ class _Shared:
     def takes_images(self) -> bool:
         return self._language_model.takes_images
 
+    @property
+    def chat_model(self) -> object:
+        return getattr(self._language_model, "chat_model", None)
+
     def for_call(self) -> CallLanguageModel:
         return OfAllCalls(self._language_model)
 
@@ -88,6 +92,7 @@ class _Made:
         self._spare: LanguageModelForCalls | None = self._another()
         self.name = self._spare.name
         self.takes_images = self._spare.takes_images
+        self.chat_model = getattr(self._spare, "chat_model", None)
 
     def for_call(self) -> CallLanguageModel:
         made, self._spare = self._spare or self._another(), None

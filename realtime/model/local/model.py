@@ -7,6 +7,7 @@ from pathlib import Path
 
 from realtime.event.base import Modality
 from realtime.model.base import Connection, History, OnEvent, Profile, RealtimeModel, Settings
+from realtime.model.chat.base import ChatModelBase
 from realtime.model.local.chat import language_model_from_environment
 from realtime.model.local.connection import LocalConnection
 from realtime.model.local.ears import RATE_HZ as INPUT_RATE_HZ
@@ -120,6 +121,11 @@ class LocalRealtimeModel(RealtimeModel):
     def voice_for(self, wanted: str | None) -> str | None:
         """See `RealtimeModel.voice_for`: one of `profile.voices`, if there is any."""
         return choose_voice(wanted or self.voice, self.profile.voices)
+
+    def chat_model(self) -> ChatModelBase | None:
+        """See `RealtimeModel.chat_model`: the one that writes its replies, also within an agent."""
+        found = getattr(self._language_model, "chat_model", None)
+        return found if isinstance(found, ChatModelBase) else None
 
     async def warm_up(self, progress: Progress = lambda step: None) -> tuple[str, ...]:
         """Load all parts (1.5 s); returns a sentence for each missing one.
