@@ -1,4 +1,4 @@
-"""Reads the text files of people, whatever editor wrote them."""
+"""Texts as files and databases have them: those of people, whatever editor wrote them, and what UTF-8 can hold."""
 
 from __future__ import annotations
 
@@ -39,3 +39,12 @@ def as_utf8(data: bytes) -> bytes:
     with suppress(UnicodeDecodeError):
         return data.decode("cp1252").encode()
     return data.decode("latin-1").encode()
+
+
+def fits_utf8(text: str) -> bool:
+    """Whether UTF-8 can hold a text: half a surrogate pair it cannot."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True

@@ -22,11 +22,15 @@ class ProvisionalResults:
         self._told: set[str] = set()
 
     def give(self, call_id: str, words: str) -> None:
-        """Give the model words in place of an open call's result, once."""
-        if call_id in self._told:
+        """Give the model words in place of an open call's result, once.
+
+        A call that has a result, such as one in the background, is not open.
+        """
+        items = self._context.conversation.items()
+        if call_id in self._told or any(one.tool_result and one.tool_result.id == call_id for one in items):
             return
         self._told.add(call_id)
-        calls = (item.tool_call for item in self._context.conversation.items() if item.tool_call is not None)
+        calls = (item.tool_call for item in items if item.tool_call is not None)
         name = next((call.name for call in calls if call.id == call_id), "")
         self._context.send(base.ToolResult(ToolResultBlock(id=call_id, name=name, output=words)))
 

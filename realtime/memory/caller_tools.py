@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager, nullcontext
+from itertools import accumulate
 from typing import Any
 
 from realtime.errors import BadTool, UsageError
 from realtime.memory.long_term import LongTermMemoryBase, Memory, MemoryId
 from realtime.message import TextBlock
-from realtime.message.remembered import LongTermMemoryMode, quoted
+from realtime.message.remembered import MAX_QUOTED_CHARS, LongTermMemoryMode, quoted
 from realtime.tool import Toolkit, ToolResponse
 from realtime.tool.output import failed
 
@@ -54,11 +55,15 @@ class CallerTools:
             about: A word that has to occur, such as a name; empty for everything.
             older_than: The last id of the list before, to go on behind it; empty for the newest.
         """
-        found, is_more = await self._found(about.strip().casefold(), str(older_than).strip() or None)
+        found, is_more = await self._found(about.strip().casefold(), _bare(older_than) or None)
         if not found:
             return _told("Nothing is remembered about that." if about else "Nothing is remembered.")
         lines = [" ".join(f"[{one.id}] {one.kept_at[:10]}, {one.said_by}: {one.text}".split()) for one in found]
-        more = f"\nThere may be more: call this again with older_than={found[-1].id}." if is_more else ""
+        # What does not fit between the quotes is left for the next call.
+        ends = accumulate(len(line) + 1 for line in lines)
+        n_fit = sum(end <= MAX_QUOTED_CHARS for end in ends) or 1
+        is_more, lines = is_more or n_fit < len(lines), lines[:n_fit]
+        more = f"\nThere may be more: call this again with older_than={found[n_fit - 1].id}." if is_more else ""
         return _told(quoted("\n".join(lines)) + more)
 
     async def correct_memory(self, memory_id: MemoryId, text: str) -> ToolResponse:

@@ -11,6 +11,7 @@ import sqlite3
 import textwrap
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
 from heapq import nlargest
 from math import log
 from pathlib import Path
@@ -25,12 +26,15 @@ from realtime.options import checked
 from realtime.runtime import iso, wall_clock_iso
 from realtime.state.files import in_thread
 from realtime.state.sqlite_file import SqliteFile, Tables
+from realtime.texts import fits_utf8
 from realtime.tool.response import ToolResponse
 
 MAX_CHARS = 2_000
 """The longest memory; longer texts become several."""
 MAX_QUERY_WORDS = 24
 """Words of a query that are looked up. With `NEWEST` it bounds the time of a recall."""
+MAX_QUERY_CHARS = 20_000
+"""The part of a text whose words are looked up: a pasted page may have millions."""
 NEWEST = 300
 """Memories that are looked at for each word, the newest ones."""
 LEAST_SHARE = 0.4
@@ -93,7 +97,7 @@ class SqliteLongTermMemory(LongTermMemoryBase):
         self, path: str | os.PathLike[str], user_id: str, *, clock: Callable[[], str] = wall_clock_iso
     ) -> None:
         super().__init__()
-        if not user_id:
+        if not user_id or not fits_utf8(user_id):
             raise UsageError("a long-term memory is one of a user: give a user_id", code="invalid_id")
         self.path = Path(path)
         self.user_id = user_id
@@ -178,7 +182,8 @@ class SqliteLongTermMemory(LongTermMemoryBase):
             keywords: Words that it has to do with, such as names, places and things.
             limit: The most memories to return for each keyword.
         """
-        found = [await self._recall([word], limit) for word in _texts(keywords)]
+        words = [*dict.fromkeys(_texts(keywords))][:MAX_QUERY_WORDS]
+        found = [await self._recall([word], limit) for word in words]
         lines = dict.fromkeys(line for text in found for line in text.splitlines())
         text = quoted("\n".join(lines)) if lines else "Nothing is remembered about that."
         return ToolResponse([TextBlock(text=text)])
@@ -188,9 +193,12 @@ class SqliteLongTermMemory(LongTermMemoryBase):
     async def _keep(self, said: Sequence[tuple[str, str]]) -> int:
         """Remember texts and who said them; return how many are new."""
         kept_at = self._clock()
-        rows = [(_clean(name), piece) for name, text in said for piece in textwrap.wrap(_clean(text), MAX_CHARS)]
 
-        def act(connection: sqlite3.Connection) -> int:
+        def keep() -> int:
+            rows = [(_clean(name), piece) for name, text in said for piece in textwrap.wrap(_clean(text), MAX_CHARS)]
+            return self._writer.write(partial(act, rows)) if rows else 0
+
+        def act(rows: Sequence[tuple[str, str]], connection: sqlite3.Connection) -> int:
             connection.execute("INSERT INTO users (user_id) VALUES (?) ON CONFLICT DO NOTHING", (self.user_id,))
             user, _ = _user(connection, self.user_id)
             n_new = 0
@@ -202,21 +210,24 @@ class SqliteLongTermMemory(LongTermMemoryBase):
             connection.execute("UPDATE users SET n = n + ? WHERE id = ?", (n_new, user))
             return n_new
 
-        return await in_thread(self._writer.write, act) if rows else 0
+        # All of it in a thread: a long text takes its time.
+        return await in_thread(keep) if said else 0
 
     async def _recall(self, texts: Sequence[str], limit: int) -> str:
-        asked = {_digest(_clean(text)) for text in texts}
-        words = {word: None for text in texts for word in _words(_clean(text), is_query=True)}
-        # Of a long message the long words: they say the most.
-        longest = sorted(words, key=len, reverse=True)[:MAX_QUERY_WORDS]
+        def recall() -> str:
+            asked = {_digest(_clean(text)) for text in texts}
+            words = {word: None for text in texts for word in _words(_clean(text[:MAX_QUERY_CHARS]), is_query=True)}
+            # Of a long message the long words: they say the most.
+            longest = sorted(words, key=len, reverse=True)[:MAX_QUERY_WORDS]
 
-        def act(connection: sqlite3.Connection) -> list[Memory]:
-            return _best(connection, self.user_id, longest, asked, limit)
+            def act(connection: sqlite3.Connection) -> list[Memory]:
+                return _best(connection, self.user_id, longest, asked, limit)
 
-        if not words or limit < 1:
+            return _lines(self._reader.read(act)) if words else ""
+
+        if limit < 1:
             return ""
-        loop = asyncio.get_running_loop()
-        return _lines(await loop.run_in_executor(None, self._reader.read, act))
+        return await asyncio.get_running_loop().run_in_executor(None, recall)
 
     def _correct(self, memory_id: int, text: str, kept_at: str) -> bool:
         def act(connection: sqlite3.Connection) -> bool:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from typing import Literal
 
 LONG_TERM_MEMORY = "long_term_memory"
@@ -12,7 +11,6 @@ LongTermMemoryMode = Literal["agent_control", "static_control", "both"]
 """Who uses a long-term memory: the model, by two tools; the agent, around each reply; both."""
 MAX_QUOTED_CHARS = 4_000
 """The most remembered text of one prompt: a memory may return any amount, and each call pays for it."""
-_TAG_BEGINS = re.compile(r"<(?=[\w/!?])")
 _BEGIN, _END = f"<{LONG_TERM_MEMORY}>", f"</{LONG_TERM_MEMORY}>"
 
 
@@ -21,7 +19,8 @@ def quoted(remembered: str) -> str:
 
     Users and tools have said it: no tag in it counts as one, so that none ends the quotes.
     """
-    inert = _TAG_BEGINS.sub("&lt;", shortened(remembered))
+    # Each, not only those of tags: models also take `< /` and `<` with an invisible character for the beginning of one.
+    inert = shortened(remembered).replace("<", "&lt;")
     return f"{_BEGIN}\n{_QUOTED}\n{inert}\n{_END}"
 
 

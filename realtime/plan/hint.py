@@ -65,11 +65,11 @@ class DefaultPlanToHint:
             return f"{self.hint_prefix}{self.no_plan}{self.hint_suffix}"
         running = [place for place, one in enumerate(plan.subtasks) if one.state == "in_progress"]
         due = [place for place, one in enumerate(plan.subtasks) if one.state == "todo"]
-        values: dict[str, object] = {"plan": plan.to_markdown(), "index": due[0] if due else len(plan.subtasks)}
+        values: dict[str, object] = {"plan": _inert(plan.to_markdown()), "index": due[0] if due else len(plan.subtasks)}
         if running:
             subtask = plan.subtasks[running[-1]]
-            values |= {"subtask_idx": running[-1], "subtask_name": subtask.name}
-            values["subtask"] = subtask.to_markdown(detailed=True)
+            values |= {"subtask_idx": running[-1], "subtask_name": _inert(subtask.name)}
+            values["subtask"] = _inert(subtask.to_markdown(detailed=True))
             text = self.when_a_subtask_in_progress
         elif len(due) == len(plan.subtasks):
             text = self.at_the_beginning
@@ -77,3 +77,8 @@ class DefaultPlanToHint:
             text = self.when_no_subtask_in_progress if due else self.at_the_end
         suspended = self.when_suspended if plan.state == "suspended" else ""
         return f"{self.hint_prefix}{suspended}{text.format(**values)}{self.hint_suffix}"
+
+
+def _inert(quoted: str) -> str:
+    """Return a text that ends no quotation: models write into plans what users, tools and web pages say."""
+    return quoted.replace("<", "&lt;").replace("```", "'''")

@@ -35,6 +35,8 @@ T = TypeVar("T")
 
 PlanToHint = Callable[[Plan | None], str | None]
 Tool = Callable[..., Coroutine[Any, Any, ToolResponse]]
+MOST_LISTED = 50
+"""Historical plans that are listed, the latest: models read them all, and a user may have thousands."""
 NO_PLAN = "There is no current plan. Create one first by calling 'create_plan'."
 
 
@@ -271,8 +273,10 @@ class PlanNotebook(StateModule):
         told = [
             f"Plan named '{plan.name}':\n- ID: {plan.id}\n- Created at: {plan.created_at}\n"
             f"- Description: {plan.description}\n- State: {plan.state}\n"
-            for plan in plans
+            for plan in plans[-MOST_LISTED:]
         ]
+        if n_older := len(plans) - len(told):
+            told.insert(0, f"The {n_older} plans before these are not listed.\n")
         return "\n".join(told) or "There are no historical plans."
 
     @_changes
@@ -494,7 +498,10 @@ class PlanNotebook(StateModule):
                 returned = hook(self, self.current_plan)
                 if inspect.isawaitable(returned):
                     await returned
-            except Exception:
+            except (Exception, asyncio.CancelledError):
+                task = asyncio.current_task()
+                if task is not None and task.cancelling():
+                    raise  # it is this tool that is cancelled
                 logger.exception("the plan change hook %r failed", name)
 
 

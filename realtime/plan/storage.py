@@ -2,28 +2,26 @@
 
 from __future__ import annotations
 
-import asyncio
 import logging
 import os
 import sqlite3
 from collections.abc import Callable
-from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any, TypeVar
 
 import msgspec
 
-from realtime.errors import BadOption, StoreError
+from realtime.errors import BadOption, StoreError, UsageError
 from realtime.module import StateModule
 from realtime.options import checked
 from realtime.plan.plan import Plan
+from realtime.state.files import in_thread
+from realtime.state.sqlite_file import SqliteFile, Tables
+from realtime.texts import fits_utf8
 
 logger = logging.getLogger(__name__)
 
 T = TypeVar("T")
-
-BUSY_S = 5.0
-"""How long to wait for another process that writes."""
 
 
 class PlanStorageBase(StateModule):
@@ -87,13 +85,17 @@ def _from_json(saved: Any) -> dict[str, Plan]:
     return {plan_id: Plan.model_validate(plan) for plan_id, plan in saved.items()}
 
 
-_TABLE = """CREATE TABLE IF NOT EXISTS plans (
-    number INTEGER PRIMARY KEY AUTOINCREMENT,
-    owner TEXT NOT NULL,
-    id TEXT NOT NULL,
-    plan BLOB NOT NULL,
-    UNIQUE (owner, id)
-)"""
+_PLANS = Tables(
+    "plans",
+    1,
+    {
+        0: [
+            "CREATE TABLE plans (number INTEGER PRIMARY KEY AUTOINCREMENT, owner TEXT NOT NULL, id TEXT NOT NULL, "
+            "plan BLOB NOT NULL, UNIQUE (owner, id))"
+        ]
+    },
+    kind=0x72_74_50_4C,
+)
 _PUT = """INSERT INTO plans (owner, id, plan) VALUES (?, ?, ?)
 ON CONFLICT (owner, id) DO UPDATE SET plan = excluded.plan"""
 
@@ -101,14 +103,17 @@ ON CONFLICT (owner, id) DO UPDATE SET plan = excluded.plan"""
 class SqlitePlanStorage(PlanStorageBase):
     """Keeps plans in the SQLite file `path`; the first use makes it, readable by its owner only.
 
-    Many users may share a file: each storage has the plans of its `owner` alone. Several processes may use it at a
-    time. The plans stay in the file: the state of this storage, which a session saves, is empty. What the disk or
-    SQLite refuses raises StoreError. A row that cannot be read is left out of `get_plans`, and logged.
+    It is a file of its own (see `SqliteFile`). Many users may share it: each storage has the plans of its `owner`
+    alone. Several processes may use it at a time. The plans stay in the file: the state of this storage, which a
+    session saves, is empty. What the disk or SQLite refuses raises StoreError. A row that cannot be read is left out of
+    `get_plans`, and logged.
     """
 
     @checked()
     def __init__(self, path: str | os.PathLike[str], owner: str = "") -> None:
         super().__init__()
+        if not fits_utf8(owner):
+            raise UsageError("the owner of plans is a text that UTF-8 can hold", code="invalid_id")
         self.path = Path(path)
         self.owner = owner
 
@@ -146,7 +151,7 @@ class SqlitePlanStorage(PlanStorageBase):
         delete = "DELETE FROM plans WHERE owner = ?"
         n_plans = await self._run(lambda connection: connection.execute(delete, (self.owner,)).rowcount)
         # Plans that grew may have left parts of themselves in their old pages.
-        await self._run(lambda connection: connection.execute("VACUUM"))
+        await in_thread(self._use, SqliteFile.scrub)
         return n_plans
 
     async def _rows(self, query: str, *values: str) -> list[tuple[str, bytes]]:
@@ -154,19 +159,15 @@ class SqlitePlanStorage(PlanStorageBase):
 
     async def _run(self, act: Callable[[sqlite3.Connection], T]) -> T:
         """Return the result of `act`, in a thread and in one transaction."""
-        return await asyncio.get_running_loop().run_in_executor(None, self._act, act)
+        return await in_thread(self._use, lambda file: file.write(act))
 
-    def _act(self, act: Callable[[sqlite3.Connection], T]) -> T:
+    def _use(self, act: Callable[[SqliteFile], T]) -> T:
+        # A storage is made for each user, and has no end: no connection stays open.
+        file = SqliteFile(self.path, _PLANS)
         try:
-            self.path.parent.mkdir(parents=True, exist_ok=True)
-            with suppress(FileExistsError):
-                os.close(os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
-            with closing(sqlite3.connect(self.path, timeout=BUSY_S)) as connection, connection:
-                connection.execute("PRAGMA secure_delete = ON")  # deleted words must not remain in the file
-                connection.execute(_TABLE)
-                return act(connection)
-        except (OSError, sqlite3.Error) as error:
-            raise StoreError(f"the plans in {self.path.name} cannot be read or written: {error}") from error
+            return act(file)
+        finally:
+            file.close()
 
 
 def _read(plan_id: str, written: bytes) -> Plan:

@@ -66,6 +66,12 @@ def as_realtime(agent: RoomAgent, make_voice: MakeVoice, tool_timeout_s: float) 
     """
     match agent:
         case RealtimeAgent():
+            if agent.spec.long_term_memory is not None:
+                raise UsageError(
+                    f"{agent.name!r} has a long_term_memory, which is one of a user: in a room many users speak, and it "
+                    "would be told to all. Leave it out",
+                    code="bad_agent",
+                )
             return agent
         case Observer(agent=thinking):
             return ThinkingAgent(thinking, make_voice, tool_timeout_s=tool_timeout_s, is_silent=True)

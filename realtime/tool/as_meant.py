@@ -1,7 +1,7 @@
 """What a model means by arguments that do not fit their schema.
 
-Models write None where they leave something out, and arrays, objects and numbers as text; text that a schema asks
-for stays as it is.
+Models write None where they leave something out, arrays, objects and numbers as text, one entry in place of a list,
+and words of a list in capitals or with blanks; text that a schema asks for stays as it is.
 """
 
 from __future__ import annotations
@@ -28,6 +28,10 @@ def _meant(value: Any, schema: Mapping[str, Any], depth: int) -> Any:
     kinds = _kinds_of(schema)
     if isinstance(value, str) and "string" not in kinds:
         value = _in_text(value, kinds)
+    elif isinstance(value, str):
+        value = _listed(value, schema)
+    if value is not None and kinds - {"null"} == {"array"}:
+        value = _as_list(value, schema, depth)
     if depth < _MAX_DEPTH and isinstance(value, dict | list):
         fits = [one for one in _branches(schema) if _kind_of(value) in _kinds_of(one)]
         if len(fits) == 1:
@@ -51,6 +55,31 @@ def _object(given: dict[str, Any], schema: Mapping[str, Any], depth: int) -> dic
                 continue
         meant[name] = value
     return meant
+
+
+def _listed(text: str, schema: Mapping[str, Any]) -> Any:
+    """Return the one of the listed words that is meant; any text where the schema takes others, too."""
+    branches = [one for one in _branches(schema) if "string" in _kinds_of(one)]
+    words = [word for one in branches for word in one.get("enum", ()) if isinstance(word, str)]
+    if text in words or not all("enum" in one for one in branches):
+        return text
+    alike = [word for word in words if _plain(word) == _plain(text)]
+    return alike[0] if len(alike) == 1 else text
+
+
+def _plain(word: str) -> str:
+    return "_".join(word.casefold().replace("-", " ").replace("_", " ").split())
+
+
+def _as_list(value: Any, schema: Mapping[str, Any], depth: int) -> Any:
+    """Return a list of one entry for that entry."""
+    entries, *others = [one.get("items") for one in _branches(schema) if "array" in _kinds_of(one)]
+    if isinstance(value, list) or others or not isinstance(entries, Mapping):
+        return value
+    if isinstance(value, str) and (value.lstrip().startswith(("[", "{")) or "\n" in value.strip()):
+        return value  # a list that is written wrong, or one of lines: what its entries are is for the model to say
+    one = _meant(value, entries, depth + 1) if depth < _MAX_DEPTH else value
+    return [one] if _kind_of(one) in _kinds_of(entries) else value
 
 
 def _is_none(value: Any, schema: Mapping[str, Any]) -> bool:

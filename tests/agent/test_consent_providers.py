@@ -269,6 +269,7 @@ async def test_an_agent_in_the_background_asks_when_its_reply_is_over_and_its_ca
         await made.until_state("heard")
         (told,) = given(fake, provider)
         assert "runs in the background" in told
+        assert "Not done yet" not in json.dumps(provider.frames)  # neither as a result nor in words
         made.session.receive(c.ClientToolResultEvent(id=made.custom("consent_question")[0]["tool_call_id"], **CONSENT))
         receipt = await made.until_receipt()
         assert (table.booked, receipt["heard_whole"], receipt["done"]) == ([(4, "Friday")], True, "success")

@@ -253,6 +253,18 @@ async def test_a_plan_of_a_thousand_subtasks_is_followed() -> None:
     assert other.current_plan == notebook.current_plan
 
 
+async def test_of_thousands_of_plans_the_latest_are_listed() -> None:
+    storage = InMemoryPlanStorage()
+    for number in range(10_000):
+        await storage.add_plan(Plan(name=f"p{number}.", description="d", expected_outcome="e", subtasks=["a"]))  # type: ignore[list-item]
+    text = (await PlanNotebook(storage=storage).view_historical_plans()).text
+    assert text.startswith("The 9950 plans before these are not listed.\n\nPlan named 'p9950.'")
+    assert text.count("Plan named") == 50
+    other = InMemoryPlanStorage()
+    other.load_state_dict(json.loads(json.dumps(storage.state_dict())))
+    assert other.plans == storage.plans
+
+
 # -- as models call them -----------------------------------------------------------------------------------------------
 
 

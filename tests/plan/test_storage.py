@@ -127,8 +127,26 @@ async def test_a_damaged_row_is_left_out_and_the_others_are_read(
 async def test_a_file_that_cannot_be_used_is_an_error_of_the_store(tmp_path: Path) -> None:
     (tmp_path / "text").write_text("This is no database, and it is longer than a header.\n" * 40, encoding="utf-8")
     for path in (tmp_path / "text", tmp_path / "text" / "plans.db", tmp_path):
-        with pytest.raises(StoreError, match="cannot be read or written"):
+        with pytest.raises(StoreError):
             await SqlitePlanStorage(path).get_plans()
+
+
+@pytest.mark.parametrize("foreign", ["CREATE TABLE other (x)", "CREATE TABLE plans (x)", "PRAGMA user_version = 9"])
+async def test_a_file_of_something_else_or_a_newer_one_stays_as_it_is(foreign: str, tmp_path: Path) -> None:
+    path = tmp_path / "other.db"
+    connection = sqlite3.connect(path)
+    connection.execute(foreign)
+    connection.commit()
+    connection.close()
+    before = path.read_bytes()
+    with pytest.raises(StoreError) as caught:
+        await SqlitePlanStorage(path).add_plan(plan_of("one"))
+    assert (caught.value.code, path.read_bytes()) == ("store_version", before)
+
+
+def test_an_owner_is_a_text_that_a_file_can_hold() -> None:
+    with pytest.raises(UsageError, match="owner"):
+        SqlitePlanStorage("plans.db", "\ud83d")
 
 
 @pytest.mark.parametrize(

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from realtime.agent import RealtimeAgent
 from realtime.audio.playback import AcknowledgedPlayback
 from realtime.call.limits import Limits
 from realtime.call.listener import Listener
@@ -16,6 +17,7 @@ from realtime.event import client as c
 from realtime.event import server as s
 from realtime.event.base import AudioFormat, ContentPart
 from realtime.event.config import SessionConfig
+from realtime.memory import LongTermMemoryBase
 from realtime.model.base import AudioCommit, Connection, SessionUpdate
 from realtime.room import ChatRoom, record
 from realtime.room.floor import addressed
@@ -52,6 +54,16 @@ def told(model: TalkModel) -> str:
     """What the model was told about itself last."""
     updates = model.of(SessionUpdate)
     return (updates[-1].settings if updates else model.settings[-1]).instructions or ""
+
+
+async def test_an_agent_with_a_users_memory_comes_into_no_room() -> None:
+    """A long-term memory is one of a user, and in a room many speak: it is not ignored in silence."""
+    own = RealtimeAgent("Friday", "", TalkModel(), long_term_memory=LongTermMemoryBase())
+    with pytest.raises(UsageError, match="'Friday' has a long_term_memory"):
+        ChatRoom([own])
+    room = ChatRoom([agent("Emma", TalkModel())])
+    with pytest.raises(UsageError, match="Leave it out"):
+        await room.add(own)
 
 
 def test_a_name_is_what_everybody_sees() -> None:

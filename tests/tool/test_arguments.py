@@ -493,6 +493,51 @@ class Forecast:
     size: Literal["small", "large"] = "small"
 
 
+@pytest.mark.parametrize(
+    ("kind", "given", "meant"),
+    [
+        (Literal["in_progress", "todo"], "IN_PROGRESS", "in_progress"),
+        (Literal["in_progress", "todo"], " In-Progress", "in_progress"),
+        (Literal["in_progress", "todo"] | None, "in progress", "in_progress"),
+        (list[Literal["a", "b"]], "A", ["a"]),
+        (Unit, "KELVIN", Unit.KELVIN),
+        (Literal["a", "A"], "A", "A"),
+        (str, "IN_PROGRESS", "IN_PROGRESS"),
+        (Literal["a"] | str, "A", "A"),
+        (list[int], 3, [3]),
+        (list[int], "3", [3]),
+        (list[int] | None, "3", [3]),
+        (list[str], "tea", ["tea"]),
+        (list[str], '["tea", "milk"]', ["tea", "milk"]),
+        (list[str] | str, "tea", "tea"),
+        (list[dict[str, int]], {"a": 1}, [{"a": 1}]),
+    ],
+)
+def test_one_entry_stands_for_a_list_and_words_of_a_list_are_known_in_any_case(
+    kind: Any, given: object, meant: object
+) -> None:
+    def tool(value: Any) -> None: ...
+
+    tool.__annotations__["value"] = kind
+    assert Arguments(tool, "tool", {}).read(json.dumps({"value": given})) == {"value": meant}
+
+
+@pytest.mark.parametrize(
+    ("kind", "given"),
+    [
+        *[(list[int], wrong) for wrong in ("0,1", "many", 1.5, None)],
+        *[(list[str], wrong) for wrong in ('["tea", "milk', "1. tea\n2. milk", 5)],
+        (Literal["a b", "a_b"], "A B"),
+    ],
+)
+def test_what_may_mean_several_things_is_refused(kind: Any, given: object) -> None:
+    def tool(value: Any) -> None: ...
+
+    tool.__annotations__["value"] = kind
+    with pytest.raises(ValueError, match="value"):
+        Arguments(tool, "tool", {}).read(json.dumps({"value": given}))
+
+
 class Stage(Enum):
     ONE = 1
     TWO = 2
@@ -501,7 +546,7 @@ class Stage(Enum):
 @pytest.mark.parametrize(
     ("kind", "given", "sentence"),
     [
-        (Unit, "KELVIN", "Invalid enum value 'KELVIN' at `value`: use one of celsius, kelvin"),
+        (Unit, "KELVINS", "Invalid enum value 'KELVINS' at `value`: use one of celsius, kelvin"),
         (Unit, 5, "Expected `str`, got `int` at `value`: use one of celsius, kelvin"),
         (Unit | None, "x", "use one of celsius, kelvin"),
         (Unit | int, "x", "use one of celsius, kelvin"),
