@@ -103,7 +103,7 @@ class A2aCalls:
         config = SessionConfig()
         made: Any = await make_agent_of(self._make_agent, user=user, config=config, call_id=call_id, greets=False)
         if not isinstance(made, RealtimeAgent):
-            raise ClientError("this server has no agent that answers in text", code="no_agent")
+            raise ClientError("this server has no agent that answers in text", code="unsupported_response")
         remembered, callers = None, self._calls.callers
         if callers is not None and caller.user is not None:
             remembered = await callers.begin(made, caller.user)
