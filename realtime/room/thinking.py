@@ -68,7 +68,7 @@ def as_realtime(agent: RoomAgent, make_voice: MakeVoice, tool_timeout_s: float) 
         case RealtimeAgent():
             if agent.spec.long_term_memory is not None:
                 raise UsageError(
-                    f"{agent.name!r} has a long_term_memory, which is that of one user: in a room many speak, and it "
+                    f"{agent.name!r} has a long_term_memory, which is one of a user: in a room many speak, and it "
                     "would be told to all. Leave it out",
                     code="bad_agent",
                 )
