@@ -50,6 +50,7 @@ if TYPE_CHECKING:
     from realtime.permission import PermissionRule as PermissionRule
     from realtime.plan import PlanNotebook as PlanNotebook
     from realtime.room import ChatRoom as ChatRoom
+    from realtime.server.a2a_router import a2a_router as a2a_router
     from realtime.server.app import create_app as create_app
     from realtime.server.router import voice_router as voice_router
     from realtime.server.settings import ServerSettings as ServerSettings
@@ -107,6 +108,7 @@ _WHERE = {
     "TurnDetection": "realtime.event",
     "UserAgent": "realtime.agent",
     "UserMsg": "realtime.message",
+    "a2a_router": "realtime.server.a2a_router",
     "create_app": "realtime.server.app",
     "failover": "realtime.model.failover",
     "open_model": "realtime.model.open",

@@ -29,6 +29,8 @@ INSTALL_SOCKS = "pip install -e '.[socks]' in the folder of this project, or pip
 """The command that installs what the way through a SOCKS proxy needs."""
 INSTALL_MCP = "pip install -e '.[mcp]' in the folder of this project"
 """The command that installs what clients of MCP servers need."""
+INSTALL_A2A = "pip install -e '.[a2a]' in the folder of this project"
+"""The command that installs what Agent to Agent needs."""
 
 
 ENDS_OF_TASKS = (asyncio.CancelledError, GeneratorExit, KeyboardInterrupt)

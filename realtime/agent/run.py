@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import copy
 import logging
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -495,15 +496,15 @@ class AgentRun:
         if self._announcer is not None:
             self._announcer.hint(hint, speaks=True)
 
-    def hint(self, hint: HintBlock, *, speaks: bool) -> None:
+    def hint(self, hint: HintBlock, *, speaks: bool, holds: Callable[[], bool] = lambda: True) -> None:
         """Tell the model something of the program; with `speaks` it is to answer that once the floor is free.
 
-        Raises UsageError outside a running call.
+        A hint that no longer `holds` by then is dropped. Raises UsageError outside a running call.
         """
         host, announcer = self._host, self._announcer
         if host is None or announcer is None or self._stopping.is_set():
             raise UsageError("the agent is in no running call: no model would get the hint", code="agent_not_running")
-        announcer.hint(hint, speaks=speaks and self._settings.may_speak_unasked)
+        announcer.hint(hint, speaks=speaks and self._settings.may_speak_unasked, holds=holds)
         if speaks and host.own is None:
             host.ask_for_floor()
 

@@ -98,6 +98,16 @@ def serve(
             "or with a token, else none.",
         ),
     ] = None,
+    a2a: Annotated[
+        bool, typer.Option("--a2a", help="Let other agents write to yours, and to the people in calls (A2A).")
+    ] = False,
+    a2a_push: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="HOST[:PORT]",
+            help="Another host that may be notified of their tasks; those at public addresses may be. Repeatable.",
+        ),
+    ] = None,
     endpoints_formerly: Annotated[str | None, typer.Option("--front", hidden=True)] = None,
     token: Annotated[
         str | None,
@@ -270,6 +280,8 @@ def serve(
         record_webhook=record_webhook,
         record_webhook_addresses=tuple(allow_webhook_address or ()),
         cases_to=writable_folder(cases, "--cases"),
+        a2a=a2a,
+        a2a_push_hosts=tuple(a2a_push or ()),
         endpoints=endpoints_for(endpoints_formerly if endpoints is None else endpoints, guarded=guarded),
     )
     if target is not None and model is not None:

@@ -17,7 +17,6 @@ from realtime.interop.agentflow_media import (
     media_of,
     read_data,
     read_name,
-    word,
     write_audio,
     write_data,
     write_name,
@@ -29,15 +28,18 @@ from realtime.interop.table import (
     Json,
     Kind,
     Options,
+    a_count,
+    an_id,
     an_object,
     epoch_seconds,
+    is_true,
     json_object,
     json_text,
     main_type,
     same_or_absent,
     text,
     utc_time,
-    whole_number,
+    word,
 )
 
 # -- tools -------------------------------------------------------------------------------------------------------------
@@ -97,7 +99,7 @@ def _kind_of(block: Json) -> str:
 
 def _read_result(ours: Json, theirs: Mapping[str, Any], _: Options) -> None:
     ours.setdefault("output", "")
-    failed = theirs.get("is_error") is True or word(theirs.get("status")) == "failed"
+    failed = is_true(theirs.get("is_error")) or word(theirs.get("status")) == "failed"
     ours["state"] = "error" if failed else "success"
 
 
@@ -149,7 +151,7 @@ def _usage(value: Any, options: Options) -> Json:
     counts = {}
     for name in (*_COUNTS, "total_tokens", "reasoning_tokens", "image_tokens", "audio_tokens"):
         try:
-            counts[name] = whole_number(usages.get(name) or 0, options)
+            counts[name] = a_count(usages.get(name) or 0, options)
         except ValueError as error:
             raise ValueError(f"has a field {name} that {error}") from None
     return {ours: counts[theirs] for theirs, ours in _COUNTS.items()}
@@ -172,12 +174,6 @@ def _usages(value: Any, _: Options) -> Any:
 
 
 # -- messages ----------------------------------------------------------------------------------------------------------
-
-
-def _id(value: Any, options: Options) -> str:
-    if isinstance(value, int) and not isinstance(value, bool):
-        return str(value)
-    return text(value, options)
 
 
 def _read_message(ours: Json, theirs: Mapping[str, Any], _: Options) -> None:
@@ -208,14 +204,14 @@ _MEDIA_KINDS = tuple(
         ("document", "", is_document),
     )
 )
-_CALL = (Field("id", "id", _id), Field("name", "name", text), Field("input", "args", json_text, json_object))
+_CALL = (Field("id", "id", an_id), Field("name", "name", text), Field("input", "args", json_text, json_object))
 
 TABLE = Dialect(
     name="agentflow",
     roles={"user": "user", "assistant": "assistant", "system": "system"},
     tool_role="tool",
     message=(
-        Field("id", "message_id", _id),
+        Field("id", "message_id", an_id),
         Field("role", "role"),
         Field("content", "content"),
         Field("created_at", "timestamp", utc_time, epoch_seconds),
@@ -241,7 +237,7 @@ TABLE = Dialect(
             "tool_result",
             "tool_result",
             (
-                Field("id", "tool_call_id", _id, also=("call_id",)),
+                Field("id", "tool_call_id", an_id, also=("call_id",)),
                 Field("output", "content", _output, _written_output),
             ),
             read=_read_result,

@@ -15,8 +15,8 @@ from typing import Any
 
 import pybase64
 
-from realtime.interop.agentflow_media import base64_of, size_bytes_of, word
-from realtime.interop.table import Json, Options, Shape
+from realtime.interop.agentflow_media import base64_of, size_bytes_of
+from realtime.interop.table import Json, Options, Shape, is_true, word
 
 logger = logging.getLogger(__name__)
 
@@ -121,12 +121,14 @@ def gather(objects: Iterable[tuple[str, Json]]) -> list[tuple[str, Json]]:
     and what has no twin among ours is put aside.
     """
     found = [_unwrapped(where, one) for where, one in objects]
-    complete = {_key(one)[0] for _, one in found if one.get("delta") is not True}
+    if not any(is_true(one.get("delta")) for _, one in found):
+        return [(where, _put_aside(one)) for where, one in _submit(found)]
+    complete = {_key(one)[0] for _, one in found if not is_true(one.get("delta"))}
     whole: list[tuple[str, list[Json]]] = []
     growing: dict[tuple[str, str], list[Json]] = {}
     for where, one in found:
         key = _key(one)
-        if one.get("delta") is not True:
+        if not is_true(one.get("delta")):
             whole.append((where, [one]))
         elif key in growing:
             growing[key].append(one)
@@ -151,6 +153,8 @@ def _submit(messages: list[tuple[str, Json]]) -> list[tuple[str, Json]]:
     The call is in the model's message before: once, in the state that says where it runs.
     """
     blocks = [block for _, one in messages for block in _content(one)]
+    if "remote_tool_call" not in map(type_of, blocks):
+        return messages
     calls = {_id_of(block): block for block in blocks if type_of(block) == "tool_call"}
     answered = {_id_of(block) for block in blocks if type_of(block) == "tool_result"}
     left: list[tuple[str, Json]] = []
@@ -174,9 +178,8 @@ def _id_of(block: Json) -> str:
 
 
 def _unwrapped(where: str, one: Json) -> tuple[str, Json]:
-    match one:
-        case {"event": "message", "message": dict() as message}:
-            return f"{where}.message", message
+    if one.get("event") == "message" and isinstance(message := one.get("message"), dict):
+        return f"{where}.message", message
     return where, one
 
 
@@ -203,7 +206,7 @@ _FIRST = frozenset({"message_id", "role", "timestamp"})
 
 def _joined(pieces: list[Json]) -> Json:
     """Return the message that pieces make; one that is whole stays as it is."""
-    if pieces[0].get("delta") is not True:
+    if not is_true(pieces[0].get("delta")):
         return pieces[0]
     whole = dict(pieces[0])
     notes: Json = {}
@@ -264,21 +267,27 @@ def _put_aside(one: Json) -> Json:
     allowed = _ALLOWED.get(word(one.get("role")), _TYPES)
     kept: list[Any] = []
     aside: list[Any] = []
+    kinds: list[Any] = []
     for given in content:
         block = _in_page_shape(given) if isinstance(given, dict) else given
         kind = type_of(block)
+        kinds.append(kind)
         is_aside = block is None or kind in _HOMELESS or (kind in _TYPES and kind not in allowed)
         kept.append(None if is_aside else block)
         aside += [block] if is_aside else []
-    errors = (block.get("error") for block in aside if type_of(block) == "error")
+    errors = (block.get("error") for block in aside if type_of(block) == "error") if aside else ()
     error = next((words for words in errors if isinstance(words, str)), None)
     if error is not None and content[-1] in (_error(error, "page"), _error(error, "source")):
         # As `scatter` writes it.
         del kept[-1], aside[-1]
-    one = {**one, "content": kept, **({_ASIDE: aside} if aside else {}), **({} if error is None else {ERROR: error})}
+    one = {**one, "content": kept}
+    if aside:
+        one[_ASIDE] = aside
+    if error is not None:
+        one[ERROR] = error
     thought = one.get("reasoning")
     thinks = isinstance(thought, str) and bool(thought.strip()) and word(one.get("role")) == "assistant"
-    if thinks and "reasoning" not in map(type_of, content):
+    if thinks and "reasoning" not in kinds:
         block = {"type": "reasoning", "thinking": thought, "signature": None, _FROM_FIELD: True}
         one |= {"reasoning": None, "content": [block, *kept]}
     return one

@@ -8,7 +8,7 @@ from urllib.parse import quote, unquote
 
 import pybase64
 
-from realtime.interop.table import Json, Options, Read, an_object
+from realtime.interop.table import Json, Options, Read, an_object, word
 from realtime.message.older import media_type_of
 
 FILE = "agentflow://file/"
@@ -48,11 +48,6 @@ _FIELDS = (
 _HOLDERS = {"url": "url", "file_id": "file_id", "data": "data_base64"}
 _IN_URLS = "%-._~:/?#[]@!$&'()*+,;="
 """What stays as it is in the address that a person wrote; the rest is escaped."""
-
-
-def word(value: Any) -> Any:
-    """Return a word in lower case; keep what is no text."""
-    return value.strip().lower() if isinstance(value, str) else value
 
 
 def _text_or(value: Any, other: str) -> str:

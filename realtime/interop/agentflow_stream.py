@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from realtime.event import reply as r
-from realtime.interop.frame import THEIRS, dump
+from realtime.interop.frame import dump
+from realtime.interop.rest import THEIRS
 from realtime.interop.table import Json, Shape
 from realtime.message import Base64Source, Block, DataBlock, Msg, TextBlock, ThinkingBlock
 

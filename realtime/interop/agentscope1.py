@@ -15,6 +15,7 @@ from realtime.interop.table import (
     Json,
     Kind,
     Options,
+    an_id,
     arguments_of,
     local_time,
     text,
@@ -46,7 +47,7 @@ TABLE = Dialect(
     tool_role="system",
     results_alone=True,
     message=(
-        Field("id", "id", text),
+        Field("id", "id", an_id),
         Field("name", "name", text),
         Field("role", "role"),
         Field("content", "content"),
@@ -64,7 +65,7 @@ TABLE = Dialect(
             "tool_result",
             "tool_result",
             (
-                Field("id", "id", text, also=("tool_use_id",)),
+                Field("id", "id", an_id, also=("tool_use_id",)),
                 Field("name", "name", text),
                 Field("output", "output", read_output, _written_output),
             ),

@@ -11,8 +11,8 @@ from typing import Any
 
 from realtime.event.reply import AgentEvent, read_reply_event
 from realtime.interop.foreign import Problems, objects_in
-from realtime.interop.frame import OURS, THEIRS
 from realtime.interop.patch import diff, patched
+from realtime.interop.rest import OURS, THEIRS
 from realtime.interop.table import Dialect, EventKind, Json, Options, Shape, fields_in, written
 from realtime.interop.tables import table_of
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
 import msgspec
 
-from realtime.message.blocks import read_json
+from realtime.message.blocks import read_json, whole
 
 MAX_PROBLEMS = 100
 """Sentences that one input gets; more are only counted."""
@@ -45,25 +47,99 @@ class Problems:
 def objects_in(data: Any, name: str, problems: Problems) -> Iterator[tuple[str, dict[str, Any]]]:
     """Yield (place, object) for each object of an input: one, a list, or a list under this name; as text or builtins.
 
-    The objects are independent of `data`. Raises ValueError for what holds none.
+    Text may also hold one object after the other, as JSON lines and streams of server-sent events do. The objects are
+    independent of `data`. Raises ValueError for what holds none.
     """
-    if isinstance(data, str | bytes | bytearray):
-        data = read_json(data.decode("utf-8", "replace") if isinstance(data, bytes | bytearray) else data)
-        independent = True
-    else:
-        independent = False
+    if isinstance(data, bytes | bytearray):
+        data = _decoded(bytes(data), name, problems)
+    independent = isinstance(data, str)
+    if isinstance(data, str):
+        data = _read(data, name, problems)
     if isinstance(data, Mapping) and isinstance(data.get(name), list) and "type" not in data and "role" not in data:
         data = data[name]
     if isinstance(data, Mapping):
+        if data and not data.keys() & _SIGNS:
+            raise ValueError(f"{name} are a JSON object or a list of them, not an object with {', '.join(data)[:64]}")
         data = [data]
     if not isinstance(data, list | tuple):
         raise ValueError(f"{name} are a JSON object or a list of them, not {type(data).__name__}")
     return _each(data, name, independent, problems)
 
 
+def _decoded(data: bytes, name: str, problems: Problems) -> str:
+    """Return the text of bytes: UTF-8, or UTF-16 and UTF-32 where they look like that."""
+    encoding = json.detect_encoding(data)
+    try:
+        return data.decode(encoding)
+    except UnicodeDecodeError as error:
+        problems.add(name, f"are no {encoding.upper()} at byte {error.start}: what cannot be read there is replaced")
+        return data.decode(encoding, "replace")
+
+
+def _read(text: str, name: str, problems: Problems) -> Any:
+    """Return what text holds: JSON, or a list of what stands in its lines. Raises ValueError where it holds none."""
+    try:
+        return read_json(text)
+    except ValueError:
+        found = _in_lines(text, name, problems) or _in_a_row(text)
+        if not found:
+            raise
+        return found
+
+
+def _in_lines(text: str, name: str, problems: Problems) -> list[Any]:
+    """Return one value for each line; empty where the first is none. A line that cannot be read is a problem."""
+    lines = [bare.removeprefix("data:").strip(" ,") for line in text.split("\n") if (bare := line.strip(" \t\r\ufeff"))]
+    lines = [line for line in lines if line and not line.startswith(_OF_STREAMS)]
+    found: list[Any] = []
+    for line in lines:
+        try:
+            found.append(read_json(line) if line.startswith("{") else None)
+        except ValueError as error:
+            if not found:
+                return []
+            problems.add(f"{name}[{len(found)}]", f"is {error}")
+            found.append(_UNREADABLE)
+        else:
+            if found == [None]:
+                return []
+    return found
+
+
+def _in_a_row(text: str) -> list[Any]:
+    """Return the objects that follow each other, with or without a comma; empty where something else is there."""
+    found: list[Any] = []
+    place = _GAP.match(text).end()  # type: ignore[union-attr]
+    try:
+        while place < len(text):
+            value, place = _one_json.raw_decode(text, place)
+            if not isinstance(value, dict):
+                return []
+            found.append(_copied(value))
+            place = _GAP.match(text, place).end()  # type: ignore[union-attr]
+    except (ValueError, RecursionError):
+        return []
+    return found
+
+
+def _refuse(constant: str) -> None:
+    raise ValueError(f"{constant} is no JSON")
+
+
+_one_json = json.JSONDecoder(strict=False, parse_constant=_refuse)
+_GAP = re.compile("[,\\s\ufeff]*")
+_SIGNS = {"role", "content", "type", "event"}
+"""Fields of which a single message or event has one; all others are those of an envelope that no one knows."""
+_OF_STREAMS = ("event:", "id:", "retry:", ":", "[DONE]")
+"""What begins lines of server-sent events that have no data."""
+_UNREADABLE: Any = object()
+
+
 def _each(data: Any, name: str, independent: bool, problems: Problems) -> Iterator[tuple[str, dict[str, Any]]]:
     for number, one in enumerate(data):
         where = f"{name}[{number}]"
+        if one is _UNREADABLE:
+            continue
         if not isinstance(one, Mapping):
             problems.add(where, "is no JSON object")
             continue
@@ -71,9 +147,17 @@ def _each(data: Any, name: str, independent: bool, problems: Problems) -> Iterat
             yield where, dict(one)
             continue
         try:
-            yield where, msgspec.json.decode(msgspec.json.encode(one))
+            yield where, _copied(one)
         except (TypeError, ValueError, RecursionError, OverflowError) as error:
             problems.add(*_fault(one, where, error))
+
+
+def _copied(one: Any) -> Any:
+    try:
+        encoded = msgspec.json.encode(one)
+    except UnicodeEncodeError:
+        encoded = msgspec.json.encode(whole(one))
+    return msgspec.json.decode(encoded)
 
 
 def _fault(value: Any, where: str, error: Exception) -> tuple[str, str]:

@@ -16,6 +16,8 @@ from realtime.interop.table import (
     Json,
     Kind,
     Options,
+    a_count,
+    an_id,
     an_object,
     arguments_of,
     instant,
@@ -27,7 +29,7 @@ from realtime.interop.table import (
     source_of,
     text,
     utc_time,
-    whole_number,
+    word,
 )
 from realtime.message.outcome import from_generate_reason, to_generate_reason
 
@@ -51,7 +53,7 @@ def read_usage(value: Any, options: Options) -> Json:
     made = {"cache_creation_input_tokens": 0}
     for ours, theirs in (("input_tokens", "inputTokens"), ("output_tokens", "outputTokens"), _CACHED):
         try:
-            made[ours] = whole_number(usage[theirs] if usage.get(theirs) is not None else 0, options)
+            made[ours] = a_count(usage[theirs] if usage.get(theirs) is not None else 0, options)
         except ValueError as error:
             raise ValueError(f"cannot be read: {theirs} {error}") from None
     return made
@@ -97,8 +99,8 @@ def read_output(value: Any, options: Options) -> Any:
 
 
 def _read_part(part: Any, place: int, options: Options) -> Json:
-    match part:
-        case {"type": "text", "text": str(said)}:
+    match {**part, "type": word(part.get("type"))} if isinstance(part, dict) else part:
+        case str(said) | {"type": "text", "text": str(said)}:
             return {"type": "text", "text": said}
         case {"type": "image" | "audio" | "video" | "data" as kind, "source": source}:
             kind = "" if kind == "data" else kind
@@ -187,7 +189,7 @@ THINKING = Kind(
     (Field("thinking", "thinking", text), Field("extra", "metadata", an_object, lambda value, _: value or ABSENT)),
 )
 CALL_FIELDS = (
-    Field("id", "id", text),
+    Field("id", "id", an_id),
     Field("name", "name", text),
     Field("input", "input", json_text, json_object),
 )
@@ -203,7 +205,7 @@ TABLE = Dialect(
         Field("role", "role"),
         Field("content", "content"),
         Field("metadata", "metadata"),
-        Field("id", "id", text),
+        Field("id", "id", an_id),
         Field("created_at", "timestamp", utc_time, written_time),
     ),
     notes=(*NOTES, Field("usage", "_chat_usage", read_usage, written_usage)),
@@ -225,7 +227,7 @@ TABLE = Dialect(
             "tool_result",
             "tool_result",
             (
-                Field("id", "toolUseId", text, also=RESULT_NAMES),
+                Field("id", "toolUseId", an_id, also=RESULT_NAMES),
                 Field("name", "name", text, lambda value, _: ABSENT),
                 Field("output", "output", read_output, written_output),
             ),

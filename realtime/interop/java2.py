@@ -31,6 +31,7 @@ from realtime.interop.table import (
     Json,
     Kind,
     Options,
+    an_id,
     an_object,
     block_in,
     block_out,
@@ -84,14 +85,14 @@ DATA = Kind(
     "data",
     (
         Field("source", "source", source_of("", "mime_type"), _written_source),
-        Field("id", "id", text, same_or_absent),
+        Field("id", "id", an_id, same_or_absent),
         Field("name", "name", text, same_or_absent),
     ),
 )
 HINT = Kind(
     "hint",
     "hint",
-    (Field("id", "id", text), Field("hint", "hint", _read_hint, _written_hint), Field("source", "source", text)),
+    (Field("id", "id", an_id), Field("hint", "hint", _read_hint, _written_hint), Field("source", "source", text)),
 )
 CALL = Kind(
     "tool_call",
@@ -111,7 +112,7 @@ RESULT = Kind(
     "tool_result",
     "tool_result",
     (
-        Field("id", "id", text, also=RESULT_NAMES),
+        Field("id", "id", an_id, also=RESULT_NAMES),
         Field("name", "name", text),
         Field("output", "output", read_output, _written_output),
         Field("state", "state", lower),
@@ -121,9 +122,9 @@ RESULT = Kind(
 
 # -- events ------------------------------------------------------------------------------------------------------------
 
-_BLOCK = Field("block_id", "blockId", text)
+_BLOCK = Field("block_id", "blockId", an_id)
 _DELTA = Field("delta", "delta", text)
-_CALL_ID = Field("tool_call_id", "toolCallId", text)
+_CALL_ID = Field("tool_call_id", "toolCallId", an_id)
 _CALL_NAME = Field("tool_call_name", "toolCallName", text, same_or_absent)
 _READ_CALLS, _WRITTEN_CALLS = several(CALL)
 _READ_RESULTS, _WRITTEN_RESULTS = several(RESULT)
@@ -320,7 +321,7 @@ TABLE = Dialect(
     roles={"user": "USER", "assistant": "ASSISTANT", "system": "SYSTEM"},
     tool_role="TOOL",
     message=(
-        Field("id", "id", text),
+        Field("id", "id", an_id),
         Field("name", "name", text),
         Field("role", "role"),
         Field("content", "content"),
@@ -341,9 +342,9 @@ TABLE = Dialect(
         RESULT,
     ),
     event_fields=(
-        Field("id", "id", text),
+        Field("id", "id", an_id),
         Field("created_at", "createdAt", utc_time, instant),
-        Field("reply_id", "replyId", text, lambda value, _: value or ABSENT),
+        Field("reply_id", "replyId", an_id, lambda value, _: value or ABSENT),
         Field("metadata", "metadata", an_object, lambda value, _: value or ABSENT),
     ),
     events=EVENTS,

@@ -36,15 +36,16 @@ def diff(have: Mapping[str, Any], want: Mapping[str, Any]) -> Patch:
 def patched(value: Mapping[str, Any], patch: object) -> dict[str, Any]:
     """Return `value` with every entry of the patch that still fits. What is no patch changes nothing."""
     made = dict(value)
-    if not isinstance(patch, Mapping):
+    if not isinstance(patch, dict):
         return made
     for key, entry in patch.items():
-        if not isinstance(entry, Mapping):
+        if not isinstance(entry, dict):
             continue
         now = made.get(key, _ABSENT)
         if "in" in entry:
-            made |= {} if now is _ABSENT else {key: _inside(now, entry["in"])}
-        elif _same(now, entry.get("was", _ABSENT)):
+            if now is not _ABSENT:
+                made[key] = _inside(now, entry["in"])
+        elif same(now, entry.get("was", _ABSENT)):
             if "is" in entry:
                 made[key] = entry["is"]
             else:
@@ -59,7 +60,7 @@ def _between(before: Any, after: Any) -> Patch:
         case list(), list() if len(before) == len(after):
             inner = diff(_numbered(before), _numbered(after))
         case _:
-            return {} if _same(before, after) else {"was": before, "is": after}
+            return {} if same(before, after) else {"was": before, "is": after}
     return {"in": inner} if inner else {}
 
 
@@ -76,7 +77,8 @@ def _numbered(values: list[Any]) -> dict[str, Any]:
     return {str(place): value for place, value in enumerate(values)}
 
 
-def _same(one: Any, other: Any) -> bool:
+def same(one: Any, other: Any) -> bool:
+    """Return whether two values are the same JSON."""
     return one is other or (one == other and not _mixes(one, other))
 
 

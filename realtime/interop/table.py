@@ -108,8 +108,7 @@ class Dialect:
     """The table of a dialect.
 
     `roles`: theirs by ours; `tool_role`: that of messages of tool results; `default_role`: ours where a message names
-    none. `message`: fields of a message but its role and content. `notes`: fields that stand in
-    the `metadata` of theirs. `loses`: what it cannot hold but under one key of its metadata, such as `text.id`.
+    none. `message`: fields of a message but its role and content. `notes`: fields in the `metadata` of theirs.
     `read` completes our message, `write` theirs; both get (ours, theirs, options). `event_fields` are those that every
     event has; a dialect without `events` has messages alone.
     """
@@ -123,7 +122,6 @@ class Dialect:
     event_fields: tuple[Field, ...] = ()
     events: tuple[EventKind, ...] = ()
     default_role: str = "user"
-    loses: frozenset[str] = frozenset()
     results_alone: bool = False
     """Whether a message of results alone has the `tool_role`, whatever it says."""
     read: Callable[[Json, Mapping[str, Any], Options], None] = _nothing
@@ -132,23 +130,31 @@ class Dialect:
     scatter: Callable[[Iterable[Json], Options], Iterable[Json]] = lambda messages, _: messages
     by_type: Mapping[str, Kind] = field(init=False, repr=False)
     by_event: Mapping[str, EventKind] = field(init=False, repr=False)
+    _writers: Mapping[str, tuple[Kind, ...]] = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         types = {name: kind for kind in self.blocks for name in (kind.theirs, *kind.also)}
         object.__setattr__(self, "by_type", types)
         events = {name: kind for kind in self.events for name in (kind.theirs, *kind.also)}
         object.__setattr__(self, "by_event", events)
+        ours = {kind.ours: tuple(one for one in self.blocks if one.ours == kind.ours) for kind in self.blocks}
+        object.__setattr__(self, "_writers", ours)
 
     def kind_of(self, block: Json) -> Kind | None:
         """Return the kind that writes one of our blocks; None where this dialect has none."""
-        return next((kind for kind in self.blocks if kind.ours == block["type"] and kind.takes(block)), None)
+        for kind in self._writers.get(block["type"], ()):
+            if kind.takes(block):
+                return kind
+        return None
 
 
 def written(fields: Iterable[Field], ours: Mapping[str, Any], options: Options) -> Json:
     """Return the fields of theirs that hold ours."""
     theirs: Json = {}
     for one in fields:
-        if (value := one.write(ours.get(one.ours), options)) is not ABSENT:
+        value = ours.get(one.ours)
+        # This loop is most of the time that a message takes: what stays as it is costs no call.
+        if one.write is same or (value := one.write(value, options)) is not ABSENT:
             theirs[one.theirs] = value
     return theirs
 
@@ -158,12 +164,17 @@ def fields_in(fields: Iterable[Field], raw: Mapping[str, Any], options: Options,
     ours: Json = {}
     for one in fields:
         name = one.theirs
-        if raw.get(name) is None:
+        value = raw.get(name)
+        if value is None:
             name = next((name for name in one.also if raw.get(name) is not None), "")
             if not name:
                 continue
+            value = raw[name]
+        if one.read is text and type(value) is str:
+            ours[one.ours] = value
+            continue
         try:
-            value = one.read(raw[name], options)
+            value = one.read(value, options)
         except ValueError as error:
             unreadable(name, error)
         else:
@@ -206,6 +217,12 @@ def several(kind: Kind) -> tuple[Read, Write]:
 
 _OURS = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z", re.ASCII)
 """A time as we write it, which needs no conversion."""
+_UTC = re.compile(r"\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d(\.\d{3})?Z?", re.ASCII)
+"""A time of others that holds ours, where the zone is UTC."""
+_NAMED_ZONE = re.compile(r"(?<=Z|\d)\[[\w/+\-]+\]$", re.ASCII)
+_NUMBER = re.compile(r"-?\d{9,13}(\.\d+)?", re.ASCII)
+"""Seconds or milliseconds since the epoch as text. Fewer digits are a date in ISO 8601's basic form."""
+_WHOLE = re.compile(r"(-?\d{1,18})(?:\.0+)?", re.ASCII)
 
 # -- values ------------------------------------------------------------------------------------------------------------
 
@@ -217,10 +234,35 @@ def text(value: Any, _: Options) -> str:
     return value
 
 
+def an_id(value: Any, options: Options) -> str:
+    """Read an id: text, or a whole number."""
+    if isinstance(value, int) and not isinstance(value, bool):
+        return str(value)
+    return text(value, options)
+
+
+def word(value: Any) -> Any:
+    """Return a word in lower case, without blanks around it; keep what is no text."""
+    return value.strip().lower() if isinstance(value, str) else value
+
+
+def is_true(value: Any) -> bool:
+    """Return whether a flag is set; some write it as text or as a number."""
+    return word(value) in (True, "true", "1")
+
+
+def a_count(value: Any, options: Options) -> int:
+    """Read a whole number that is not negative."""
+    count = value if type(value) is int else whole_number(value, options)
+    if count < 0:
+        raise ValueError(f"is {count}, which is less than nothing")
+    return count
+
+
 def whole_number(value: Any, _: Options) -> int:
     """Read a whole number, also written as text."""
-    if isinstance(value, str) and value.strip().lstrip("-").isdecimal():
-        return int(value)
+    if isinstance(value, str) and (digits := _WHOLE.fullmatch(value.strip())):
+        return int(digits[1])
     if isinstance(value, bool) or not isinstance(value, int | float) or not float(value).is_integer():
         raise ValueError(f"is {_named(value)}, not a whole number")
     return int(value)
@@ -235,11 +277,16 @@ def an_object(value: Any, _: Options) -> Json:
 
 def lower(value: Any, options: Options) -> str:
     """Read a word in either case."""
-    return text(value, options).lower()
+    return text(value, options).strip().lower()
 
 
 def utc_time(value: Any, options: Options) -> str:
-    """Read a time: ISO 8601, a local time without a zone, or seconds or milliseconds since the epoch."""
+    """Read a time: ISO 8601, a local time without a zone, or seconds or milliseconds since the epoch, also as text.
+
+    Java writes the name of a zone behind its offset, in brackets.
+    """
+    if isinstance(value, str) and _NUMBER.fullmatch(value.strip()):
+        value = float(value)
     if isinstance(value, int | float) and not isinstance(value, bool):
         # Milliseconds of 1973 are seconds of the year 5138.
         seconds = value / 1_000 if abs(value) >= 1e11 else float(value)
@@ -248,7 +295,10 @@ def utc_time(value: Any, options: Options) -> str:
         except (ValueError, OverflowError, OSError):
             raise ValueError(f"is no time: {value!r}") from None
     try:
-        moment = datetime.fromisoformat(text(value, options).strip())
+        value = text(value, options).strip()
+        moment = datetime.fromisoformat(_NAMED_ZONE.sub("", value))
+        if options.zone is UTC and _UTC.fullmatch(value):
+            return f"{value[:10]}T{value[11:19]}{value[19:23] if value[19:20] == '.' else '.000'}Z"
         if _OURS.fullmatch(value):
             return str(value)
         return iso((moment if moment.tzinfo is not None else moment.replace(tzinfo=options.zone)).timestamp())
@@ -322,13 +372,17 @@ def source_of(kind: str = "", type_key: str = "media_type") -> Read:
 
     def read(value: Any, options: Options) -> Json:
         source = an_object(value, options)
-        match source:
+        match {**source, "type": word(source.get("type"))}:
             case {"type": "url", "url": str(url)}:
                 given = source.get("media_type") or source.get(type_key)
                 media_type = given if isinstance(given, str) else media_type_of(url=url, kind=kind)
                 return {"type": "url", "url": url, "media_type": media_type}
             case {"type": "base64", "data": str(data)}:
                 given = source.get("media_type") or source.get(type_key)
+                # As browsers write it, and in lines.
+                head, _, data = data.rpartition(",") if data.startswith("data:") else ("", "", data)
+                data = "".join(data.split())
+                given = given or head.removeprefix("data:").removesuffix(";base64") or None
                 media_type = given if isinstance(given, str) else media_type_of(encoded=data, kind=kind)
                 return {"type": "base64", "data": data, "media_type": media_type}
         raise ValueError("is neither a url nor base64 data")

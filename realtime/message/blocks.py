@@ -321,7 +321,7 @@ def read_json(text: str) -> Any:
                 break
             try:
                 # Encoded, since Python takes what is no JSON, such as sets.
-                return msgspec.json.decode(msgspec.json.encode(_whole(read(text))))
+                return msgspec.json.decode(msgspec.json.encode(whole(read(text))))
             except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError, OverflowError):
                 continue
         raise ValueError(f"not valid JSON: {error}") from error
@@ -342,14 +342,15 @@ def _lenient(text: str, comma: str = ",") -> Any:
     return json.loads(text, strict=False, parse_constant=_refuse)
 
 
-def _whole(value: Any) -> Any:
+def whole(value: Any) -> Any:
+    """Return JSON with the replacement character for each half of a character."""
     match value:
         case str():
             return _HALF.sub(_LOST, value)
         case list():
-            return [*map(_whole, value)]
+            return [*map(whole, value)]
         case dict():
-            return {_whole(name): _whole(one) for name, one in value.items()}
+            return {whole(name): whole(one) for name, one in value.items()}
     return value
 
 

@@ -6,11 +6,11 @@ import base64
 import dataclasses
 import hashlib
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
-from contextlib import asynccontextmanager, nullcontext
+from contextlib import AsyncExitStack, asynccontextmanager, nullcontext
 from pathlib import Path
 from typing import Any
 
-from fastapi import FastAPI, Request, Response
+from fastapi import APIRouter, FastAPI, Request, Response
 from fastapi.responses import FileResponse, JSONResponse, PlainTextResponse
 from fastapi.staticfiles import StaticFiles
 from starlette.datastructures import MutableHeaders
@@ -20,6 +20,7 @@ from starlette.types import ASGIApp, Lifespan, Message, Receive, Scope, Send
 from realtime.event.frames import SUBPROTOCOL
 from realtime.model.local.engine import SpeechEngine
 from realtime.options import checked
+from realtime.server.calls import Calls
 from realtime.server.calls_api import Cases
 from realtime.server.connections import Connections, highest_descriptor
 from realtime.server.embedding import Embedding, page_folder, with_loopback_names
@@ -102,7 +103,8 @@ def create_app(
     """Create an application with socket, page, API and endpoints.
 
     It serves the page at `/`, the client package at `/client/`, `/healthz`, `/readyz`, `GET /api/info`,
-    `GET /api/models` and the endpoints of `settings.endpoints` (`realtime.server.endpoints`).
+    `GET /api/models`, the endpoints of `settings.endpoints` (`realtime.server.endpoints`) and, with `settings.a2a`,
+    what other agents need (`a2a_router`).
 
     `info` answers `/api/info`; without it, the answer is the model of the latest call. `offer` answers `/api/models`;
     without it, there is nothing to choose. `page_providers`, `cases`, `rooms`, `engine`, `warming`,
@@ -127,10 +129,13 @@ def create_app(
         memory=memory,
     )
     calls, folder = router.calls, page_folder()
+    others = _a2a_routers(make_agent, settings, gate, calls)
 
     @asynccontextmanager
     async def whole(app: FastAPI) -> AsyncIterator[Any]:
-        async with lifespan(app) if lifespan is not None else nullcontext() as state, router.lifespan_context(app):
+        async with lifespan(app) if lifespan is not None else nullcontext() as state, AsyncExitStack() as stack:
+            for part in (router, *others):
+                await stack.enter_async_context(part.lifespan_context(app))
             yield state
 
     app = FastAPI(
@@ -148,7 +153,7 @@ def create_app(
         highest_descriptor(settings.reserved_files),
     )
     # As they are: `include_router` would analyse each route again.
-    for part in (router, *endpoint_routers(SocketEndpoint(make_agent, calls, settings, gate))):
+    for part in (router, *others, *endpoint_routers(SocketEndpoint(make_agent, calls, settings, gate))):
         app.router.routes.extend(part.routes)
     if settings.embed_origins:
         app.add_middleware(Embedding, origins=settings.embed_origins)
@@ -218,6 +223,16 @@ def create_app(
     if folder is not None:
         app.mount("/", StaticFiles(directory=folder))
     return app
+
+
+def _a2a_routers(make_agent: MakeAgent, settings: ServerSettings, gate: Gate, calls: Calls) -> list[APIRouter]:
+    """Return the router for other agents, where the settings ask for one. Raises UsageError without its package."""
+    if not settings.a2a:
+        return []
+    # An extra: a server without it loads neither the SDK nor what it needs.
+    from realtime.server.a2a_router import a2a_router
+
+    return [a2a_router(make_agent, push_hosts=settings.a2a_push_hosts, settings=settings, gate=gate, calls=calls)]
 
 
 def inline_scripts(page: Path | None) -> str:

@@ -122,13 +122,21 @@ class ServerSettings:
     endpoints: tuple[str, ...] | None = None
     """The protocols of other services to serve: `openai`, `gemini`, `dashscope`; None: all of them."""
 
+    a2a: bool = False
+    """Whether other agents may write to agents and calls (docs/a2a.md)."""
+    a2a_push_hosts: tuple[str, ...] = ()
+    """Hosts that may be notified of tasks.
+
+    Each is `HOST[:PORT]`. Those at public addresses need not be named.
+    """
+
     def __post_init__(self) -> None:
         check_fields(self)
         if self.token is not None and not self.token:
             raise ValueError("the token is empty: leave it out, or give one")
         if self.token is not None and not (self.token.isascii() and self.token.isprintable()):
             raise ValueError("a token has ASCII letters, digits and signs only: headers and cookies carry no others")
-        for host in (*self.client_mcp_hosts, *self.record_webhook_addresses):
+        for host in (*self.client_mcp_hosts, *self.a2a_push_hosts, *self.record_webhook_addresses):
             place_of(host)
         if any(set(one) & set(" ;,'") for one in self.connect_origins):
             raise ValueError("connect_origins are origins, such as wss://voice.example.org, one each")

@@ -122,17 +122,17 @@ def _typed(kind: str, **fields: st.SearchStrategy[Any]) -> st.SearchStrategy[dic
     return _object(**fields).map(lambda one: {"type": kind, **one})
 
 
-_foreign_sources = _typed("url", url=urls, media_type=media_types, mime_type=media_types) | _typed(
+_foreign_sources = _typed("URL", url=urls, media_type=media_types, mime_type=media_types) | _typed(
     "base64", media_type=media_types, data=st.binary(max_size=6).map(lambda raw: base64.b64encode(raw).decode())
 )
 _media = st.sampled_from(["image", "audio", "video"]).flatmap(lambda kind: _typed(kind, source=_foreign_sources))
-_foreign_texts = _typed("text", text=words)
+_foreign_texts = _typed("text", text=words) | _typed(" TEXT", text=words)
 _foreign_results = _typed(
     "tool_result",
     id=ids,
     toolUseId=ids,
     name=words,
-    output=words | st.lists(_foreign_texts | _media, max_size=2),
+    output=words | st.lists(_foreign_texts | _media | words, max_size=2),
     metadata=objects | st.just({"agentscope_suspended": True}),
     state=st.sampled_from(["success", "ERROR", "denied", "odd"]),
 )
@@ -151,7 +151,9 @@ _foreign_blocks = st.one_of(
     json_values,
 )
 _notes = _object(
-    _chat_usage=_object(inputTokens=counts, outputTokens=counts | words, time=st.floats(0, 9)),
+    _chat_usage=_object(
+        inputTokens=counts, outputTokens=counts | words | st.just("3.0") | st.just(-1), time=st.floats(0, 9)
+    ),
     agentscope_generate_reason=st.sampled_from(["MODEL_STOP", "INTERRUPTED", "PERMISSION_ASKING", "ODD"]),
     _structured_output=objects,
     realtime=json_values | st.fixed_dictionaries({"of": words}),
@@ -165,17 +167,19 @@ _foreign_times = st.sampled_from(
         "yesterday",
         "",
         1_705_314_600,
+        "1705314600123",
+        "2024-01-15T11:30:00+01:00[Europe/Paris]",
     ]
 )
 
 
 def _message(**fields: st.SearchStrategy[Any]) -> st.SearchStrategy[dict[str, Any]]:
-    roles = st.sampled_from(["USER", "ASSISTANT", "SYSTEM", "user", "assistant", "system", None])
+    roles = st.sampled_from(["USER", "ASSISTANT", "SYSTEM", "user", " Assistant", "system", None])
     return _object(
-        id=ids,
+        id=ids | counts,
         name=words,
         role=roles,
-        content=words | st.lists(_foreign_blocks, max_size=4),
+        content=words | st.lists(_foreign_blocks, max_size=4) | _foreign_blocks,
         metadata=_notes | words,
         timestamp=_foreign_times,
         **fields,

@@ -10,7 +10,7 @@ from tests.interop.agentflow_strategies import page_threads, source_threads
 from tests.volumes import SEED, volume
 
 many = settings(
-    max_examples=volume(150, 5_000),
+    max_examples=volume(20, 5_000),
     deadline=None,
     database=None,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_too_much],

@@ -12,8 +12,10 @@ from realtime.message import Msg
 from tests.interop.strategies import messages, threads
 from tests.volumes import SEED, volume
 
+IN_ALL = volume(160, 20_000)
+"""Cases of each property, shared by what it is run for."""
+SHAPES = ("page", "source")
 many = settings(
-    max_examples=volume(150, 20_000),
     deadline=None,
     derandomize=False,
     database=None,
@@ -22,11 +24,11 @@ many = settings(
 )
 
 
-@pytest.mark.parametrize("shape", ["page", "source"])
+@pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.parametrize("dialect", DIALECTS)
 def test_our_messages_come_back_as_they_were(dialect: str, shape: Any) -> None:
     @seed(SEED)
-    @many
+    @settings(many, max_examples=IN_ALL // len(DIALECTS) // len(SHAPES))
     @given(messages())
     def check(message: Msg) -> None:
         before = message.model_dump()
@@ -45,7 +47,7 @@ def test_our_messages_come_back_as_they_were(dialect: str, shape: Any) -> None:
 @pytest.mark.parametrize("dialect", DIALECTS)
 def test_their_messages_come_back_as_they_were(dialect: str) -> None:
     @seed(SEED)
-    @many
+    @settings(many, max_examples=IN_ALL // len(DIALECTS))
     @given(threads())
     def check(thread: list[dict[str, Any]]) -> None:
         before = copy.deepcopy(thread)

@@ -12,7 +12,7 @@ import ipaddress
 import re
 import socket
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 from urllib.parse import urlsplit
 
 from realtime.certificates import trusted_certificates
@@ -24,6 +24,22 @@ if TYPE_CHECKING:
 _HOST = re.compile(r"(?P<host>\[[0-9a-fA-F:.]+\]|[^\s/\\@:*?#\[\],]+)(:(?P<port>\d{1,5}))?")
 _LOOPBACK_NAME = "localhost"
 Place = tuple[str, int | None]
+
+
+class Address(Protocol):
+    """A URL, of any HTTP client."""
+
+    @property
+    def scheme(self) -> str:
+        """`https` or `http`."""
+
+    @property
+    def host(self) -> str:
+        """The host, without a port."""
+
+    @property
+    def port(self) -> int | None:
+        """The port; None: the scheme's own."""
 
 
 def place_of(named: str) -> Place:
@@ -43,11 +59,14 @@ class AllowedHosts:
     """The hosts that the owner has named, each as `HOST[:PORT]`; without a port, all of its ports.
 
     An address that is not public counts only where it is named itself, also if a named host leads to it;
-    `localhost` names the loopback addresses.
+    `localhost` names the loopback addresses. With `any_public`, hosts at public addresses need not be named. `option`
+    is how the owner names them.
     """
 
-    def __init__(self, named: Iterable[str]) -> None:
+    def __init__(self, named: Iterable[str], *, any_public: bool = False, option: str = "--allow-client-mcp") -> None:
         self._places = {place_of(one) for one in named}
+        self._any_public = any_public
+        self._option = option
 
     def __bool__(self) -> bool:
         return bool(self._places)
@@ -68,14 +87,17 @@ class AllowedHosts:
 
     def _why_not(self, scheme: str, host: str, port: int | None) -> str:
         port = port or (443 if scheme == "https" else 80)
-        if not {(host, None), (host, port)} & self._places:
-            return f"the owner of this server does not allow the host {host[:100]!r} (--allow-client-mcp)"
+        if not self._any_public and not self._names(host, port):
+            return f"the owner of this server does not allow the host {host[:100]!r} ({self._option})"
         if scheme != "https" and not _is_loopback(host):
             return "it is to be reached by https"
         return ""
 
-    async def addresses(self, url: httpx2.URL) -> list[str]:
-        """Return the addresses to connect to. Raises ToolError where the URL, or what its host leads to, is refused."""
+    async def addresses(self, url: Address) -> list[str]:
+        """Return the addresses to connect to.
+
+        Raises ToolError where the URL, or what its host leads to, is refused; OSError where it leads nowhere.
+        """
         return await self.addresses_of(url.scheme, url.host, url.port)
 
     async def addresses_of(self, scheme: str, host: str, port: int | None) -> list[str]:
@@ -94,7 +116,12 @@ class AllowedHosts:
         if is_public(address):
             return True
         ip = ip_of(address)
-        return bool({(str(ip), None), (str(ip), port)} & self._places) or (host == _LOOPBACK_NAME and ip.is_loopback)
+        is_loopback_by_name = host == _LOOPBACK_NAME and ip.is_loopback and self._names(host, port)
+        return self._names(str(ip), port) or is_loopback_by_name
+
+    def _names(self, host: str, port: int) -> bool:
+        """Whether the owner has named this host or address."""
+        return bool({(host, None), (host, port)} & self._places)
 
     def client_factory(self) -> Callable[..., httpx2.AsyncClient]:
         """Return what makes HTTP clients that reach these hosts only: they follow no redirect and use no proxy."""
