@@ -1,4 +1,4 @@
-"""What is recalled is one private part of the instructions with every provider, replaced and never piled up."""
+"""What is recalled, and a plan, is one private part of the instructions with every provider, never piled up."""
 
 import json
 from typing import Any
@@ -6,9 +6,11 @@ from typing import Any
 import pytest
 
 from realtime.agent import RealtimeAgent
+from realtime.agent.run import AgentRun
 from realtime.event import client as c
 from realtime.event import server as s
 from realtime.event.config import SessionConfig
+from realtime.plan import PlanNotebook
 from tests.agent.test_dropped_socket import in_call
 from tests.agent.test_long_term import Notebook
 from tests.agent.test_providers import SECOND
@@ -16,10 +18,15 @@ from tests.model.providers import FAKES, Fake
 from tests.real_loop import settled
 
 
+def frames_with(service: Any, words: str) -> list[str]:
+    """All frames of all links of the service that have these words."""
+    written = [json.dumps(frame) for link in service.sessions for frame in link.frames]
+    return [one for one in written if words in one]
+
+
 def frames_with_quotes(service: Any) -> list[str]:
     """All frames of all links of the service that have something remembered."""
-    written = [json.dumps(frame) for link in service.sessions for frame in link.frames]
-    return [one for one in written if "<long_term_memory>" in one]
+    return frames_with(service, "<long_term_memory>")
 
 
 @pytest.mark.parametrize("fake", FAKES, ids=lambda fake: fake.name)
@@ -47,3 +54,22 @@ async def test_each_recall_replaces_the_one_before_and_no_turn_waits_for_a_new_c
             told = [*log.of(s.AgentItemAddedEvent), *log.of(s.AgentSessionUpdatedEvent)]
             assert not any("Anna" in repr(event) for event in told)
             assert notebook.asked == ["Question 0?", "Question 1?"]
+
+
+@pytest.mark.parametrize("fake", FAKES, ids=lambda fake: fake.name)
+async def test_after_fifty_changes_of_a_plan_each_instruction_has_one_hint(fake: Fake) -> None:
+    """PLN-29: with the plan as it is, in the instructions of the newest link; no item of the conversation has one."""
+    async with fake.service() as service:
+        agent = RealtimeAgent("Friday", "Be nice.", fake.model(service), plan_notebook=PlanNotebook())
+        async with in_call(agent, SessionConfig()) as (session, _):
+            assert isinstance(session.participant, AgentRun)
+            notebook = session.participant.spec.plan_notebook
+            assert notebook is not None
+            await notebook.create_plan("Trip", "Go.", "Gone.", ["Train"])
+            for number in range(50):
+                await notebook.revise_current_plan(0, "add", f"Step {number}.")
+            await settled(lambda: frames_with(service, "Step 49.") != [])
+            told = frames_with(service, "<system-hint>")
+            assert {one.count("<system-hint>") for one in told} == {1}
+            assert "Step 0." in told[-1]
+            assert "<system-hint>" not in json.dumps(session.conversation.items(), default=repr)
