@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 from realtime.a2a.mending import Note, mended
 from realtime.certificates import trusted_certificates
 from realtime.errors import ProviderError
-from realtime.tool.mcp.hosts import is_public, place_of
+from realtime.tool.mcp.hosts import is_public, place_of, send_to
 
 if TYPE_CHECKING:
     import ssl
@@ -88,23 +88,16 @@ def new_client(
             port = url.port or (443 if url.scheme == "https" else 80)
             addresses = await hosts.addresses(url.host, port)
             mend = None if note is None else partial(mended, note=note, is_old=is_old(request.headers))
-            request.headers.setdefault("host", url.netloc.decode("ascii"))
             request.headers["accept-encoding"] = "identity"
-            # Dialled by the address that was checked: a second look at the name could give another.
-            request.extensions = {**request.extensions, "sni_hostname": url.raw_host.decode("ascii")}
-            for place, address in enumerate(addresses):
-                request.url = url.copy_with(host=address)
-                try:
-                    return _checked(await super().handle_async_request(request), mend)
-                except httpx.ConnectError as error:
-                    if place == len(addresses) - 1:
-                        raise _unreachable(error) from None
-                except httpx.ConnectTimeout:
-                    if place == len(addresses) - 1:
-                        raise ProviderError(
-                            f"it cannot be reached within {CONNECT_S:g} s", code="a2a_unreachable", retryable=True
-                        ) from None
-            raise AssertionError("a host has an address")
+            lost = httpx.ConnectError, httpx.ConnectTimeout
+            try:
+                return _checked(await send_to(addresses, request, super().handle_async_request, lost), mend)
+            except httpx.ConnectError as error:
+                raise _unreachable(error) from None
+            except httpx.ConnectTimeout:
+                raise ProviderError(
+                    f"it cannot be reached within {CONNECT_S:g} s", code="a2a_unreachable", retryable=True
+                ) from None
 
     return httpx.AsyncClient(
         transport=Guarded(verify=trusted_certificates() if verify is True else verify),

@@ -14,8 +14,9 @@ from a2a.types import TaskPushNotificationConfig
 from a2a.utils.proto_utils import to_stream_response
 from google.protobuf.json_format import MessageToDict
 
+from realtime.certificates import trusted_certificates
 from realtime.errors import ToolError
-from realtime.tool.mcp.hosts import AllowedHosts
+from realtime.tool.mcp.hosts import AllowedHosts, send_to
 
 logger = logging.getLogger(__name__)
 
@@ -45,15 +46,11 @@ class PushHosts:
 
         class Guarded(httpx.AsyncHTTPTransport):
             async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
-                url = request.url
-                # Dialled by the address that was checked: a second look at the name could give another.
-                address, *_ = await allowed.addresses(url)
-                request.headers.setdefault("host", url.netloc.decode("ascii"))
-                request.extensions = {**request.extensions, "sni_hostname": url.raw_host.decode("ascii")}
-                request.url = url.copy_with(host=address)
-                return await super().handle_async_request(request)
+                addresses = await allowed.addresses(request.url)
+                return await send_to(addresses, request, super().handle_async_request, httpx.ConnectError)
 
-        return httpx.AsyncClient(transport=Guarded(), timeout=TIMEOUT_S, trust_env=False)
+        transport = Guarded(verify=trusted_certificates())
+        return httpx.AsyncClient(transport=transport, timeout=TIMEOUT_S, trust_env=False)
 
 
 class Notifier(PushNotificationSender):

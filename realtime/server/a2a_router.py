@@ -8,7 +8,6 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 
 from fastapi import APIRouter, FastAPI
-from starlette.requests import Request
 from starlette.requests import Request as HttpRequest
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Mount, Route, Router
@@ -106,12 +105,12 @@ def a2a_router(
         await handler.aclose()
         await notifier.aclose()
 
-    def base_url(request: Request) -> str:
+    def base_url(request: HttpRequest) -> str:
         if url is not None:
             return url.rstrip("/")
         return f"{'https' if own_gate.is_secure(request) else 'http'}://{request.headers.get('host', '')}{prefix}"
 
-    async def agent_card(request: Request) -> Response:
+    async def agent_card(request: HttpRequest) -> Response:
         if (why := own_gate.wrong_origin(request)) is not None:
             return JSONResponse({"error": why}, 401)
         told = own_card(text, f"{base_url(request)}{PATH}", needs_token=chosen.token is not None)
@@ -120,7 +119,7 @@ def a2a_router(
         return response
 
     class Contexts(DefaultServerCallContextBuilder):
-        def build(self, request: Request) -> ServerCallContext:
+        def build(self, request: HttpRequest) -> ServerCallContext:
             context = super().build(request)
             user, address = own_gate.caller(request), own_gate.address(request)
             is_owner = own_gate.refusal(request) is None

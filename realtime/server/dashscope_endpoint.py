@@ -44,13 +44,12 @@ def dashscope_endpoint(endpoint: SocketEndpoint) -> APIRouter:
         dialect = DashScopeDialect(model, runtime, idle_s=endpoint.settings.limits.idle_s)
         await websocket.accept()
         session_id = runtime.new_id("session")
-        named = gate.caller(websocket)
         await endpoint.serve(
             websocket,
             dialect,
-            user=named or USER,
+            user=USER,
             session_id=session_id,
-            user_is_known=named is not None,
+            known_user=gate.caller(websocket),
             only_call=dialect,
         )
 

@@ -66,13 +66,12 @@ def gemini_endpoint(endpoint: SocketEndpoint) -> APIRouter:
             return
         runtime = endpoint.calls.make_runtime(asyncio.get_running_loop())
         dialect = GeminiDialect(runtime, life_s=settings.limits.call_s, drain_s=settings.drain_s)
-        named = gate.caller(websocket, tokens)
         await endpoint.serve(
             websocket,
             dialect,
-            user=named or USER,
+            user=USER,
             session_id=SESSION,
-            user_is_known=named is not None,
+            known_user=gate.caller(websocket, tokens),
             only_call=dialect,
         )
 

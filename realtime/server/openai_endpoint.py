@@ -122,9 +122,9 @@ def openai_endpoint(endpoint: SocketEndpoint) -> APIRouter:
         await endpoint.serve(
             websocket,
             dialect,
-            user=named or USER,
+            user=USER,
             session_id=session_id,
-            user_is_known=named is not None,
+            known_user=named,
             only_call=dialect,
         )
 

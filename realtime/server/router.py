@@ -156,9 +156,7 @@ def voice_router(
             return
         await websocket.accept(dialect.subprotocol)
         named = gate.caller(websocket)
-        await endpoint.serve(
-            websocket, dialect, user=named or user_id, session_id=session_id, user_is_known=named is not None
-        )
+        await endpoint.serve(websocket, dialect, user=user_id, session_id=session_id, known_user=named)
 
     @router.get("/api/check-models")
     @router.get("/model_availability")

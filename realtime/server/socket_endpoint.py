@@ -48,17 +48,17 @@ class SocketEndpoint:
         *,
         user: str,
         session_id: str,
-        user_is_known: bool = False,
+        known_user: str | None = None,
         only_call: OnlyCall | None = None,
     ) -> None:
         """Serve an accepted socket until it closes; with `only_call`, as `ClientSocket`.
 
-        `user_is_known`: the client has shown that it acts for `user`.
+        `known_user` is the one for whom the client has shown that it acts; without it, the call is that of `user`.
         """
         client = SocketClient(
-            user=user,
+            user=known_user or user,
             session_id=session_id,
-            user_is_known=user_is_known,
+            user_is_known=known_user is not None,
             address=self.gate.address(websocket),
             is_developer=self.gate.is_developer(websocket),
             make_agent=self.make_agent,

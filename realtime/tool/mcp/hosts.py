@@ -11,8 +11,8 @@ import asyncio
 import ipaddress
 import re
 import socket
-from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, Any, Protocol
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 from urllib.parse import urlsplit
 
 from realtime.certificates import trusted_certificates
@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 _HOST = re.compile(r"(?P<host>\[[0-9a-fA-F:.]+\]|[^\s/\\@:*?#\[\],]+)(:(?P<port>\d{1,5}))?")
 _LOOPBACK_NAME = "localhost"
 Place = tuple[str, int | None]
+HttpRequest = TypeVar("HttpRequest")
+HttpResponse = TypeVar("HttpResponse")
 
 
 class Address(Protocol):
@@ -131,24 +133,39 @@ class AllowedHosts:
 
         class Guarded(httpx2.AsyncHTTPTransport):
             async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
-                url = request.url
-                *others, last = await allowed.addresses(url)
-                request.headers.setdefault("host", url.netloc.decode("ascii"))
-                # Dialled by the address that was checked: a second look at the name could give another.
-                request.extensions = {**request.extensions, "sni_hostname": url.raw_host.decode("ascii")}
-                for address in others:
-                    request.url = url.copy_with(host=address)
-                    try:
-                        return await super().handle_async_request(request)
-                    except httpx2.ConnectError:
-                        continue
-                request.url = url.copy_with(host=last)
-                return await super().handle_async_request(request)
+                addresses = await allowed.addresses(request.url)
+                return await send_to(addresses, request, super().handle_async_request, httpx2.ConnectError)
 
         def make(**options: Any) -> httpx2.AsyncClient:
             return httpx2.AsyncClient(transport=Guarded(verify=trusted_certificates()), **options)
 
         return make
+
+
+async def send_to(
+    addresses: Sequence[str],
+    request: HttpRequest,
+    send: Callable[[HttpRequest], Awaitable[HttpResponse]],
+    unreachable: type[Exception] | tuple[type[Exception], ...],
+) -> HttpResponse:
+    """Send a request to the first address that can be reached.
+
+    What `send` raises for the last one is raised; for those before, other errors than `unreachable`.
+    """
+    told: Any = request  # of httpx or httpx2, which have the same fields
+    url = told.url
+    told.headers.setdefault("host", url.netloc.decode("ascii"))
+    # Dialled by the address that was checked: a second look at the name could give another.
+    told.extensions = {**told.extensions, "sni_hostname": url.raw_host.decode("ascii")}
+    *others, last = addresses
+    for address in others:
+        told.url = url.copy_with(host=address)
+        try:
+            return await send(request)
+        except unreachable:
+            continue
+    told.url = url.copy_with(host=last)
+    return await send(request)
 
 
 def _plain(host: str) -> str:
